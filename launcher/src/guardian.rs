@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use oxshmem_os::kernel_text;
 use oxshmem_os::signals::Process;
 
 use crate::leftovers;
@@ -148,7 +149,7 @@ fn is_changing_programs(pid: u32) -> std::io::Result<bool> {
     if std::fs::read_link(format!("/proc/{pid}/exe")).is_err() {
         return Ok(false);
     }
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let stat = kernel_text::read(format!("/proc/{pid}/stat"))?;
     // The fields after the command's closing bracket begin with the third, the state; the 51st is the environment's end.
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
     let dead = fields.first().is_none_or(|state| state.starts_with(['Z', 'X']));
@@ -163,7 +164,14 @@ fn carries(variable: &[u8], mark: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::process::ExitStatusExt;
+
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
+    use crate::program::resolve;
 
     #[test]
     fn only_this_job_and_jobs_inside_it_carry_the_mark() {
@@ -206,5 +214,17 @@ mod tests {
         assert_eq!(other.try_wait().unwrap(), None);
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+
+    #[test]
+    fn a_sweep_ends_a_process_whose_name_is_no_text() {
+        let (mark, folder) = (new_mark().unwrap(), TestFolder::new("sweep"));
+        let program = folder.join(OsStr::from_bytes(b"gr\xc3"));
+        std::os::unix::fs::symlink(resolve("sleep".as_ref(), None, None).unwrap(), &program).unwrap();
+        let mut child = Command::new(&program).arg0("sleep").arg("600").env(MARK, &mark).spawn().unwrap();
+        sweep(&mark);
+        // Whoever is left ends by another signal.
+        let _ = Process::hold(child.id()).and_then(|process| process.signal(libc::SIGTERM));
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
     }
 }

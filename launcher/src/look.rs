@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use oxshmem_flight::index::{self, WindowLayout};
 use oxshmem_flight::waits::{self, RECORDS_BYTES, Subject, WaitEntry};
 use oxshmem_flight::{Activity, State, Witness, calls};
+use oxshmem_os::kernel_text;
 use oxshmem_os::signals::Process;
 
 use maps::Maps;
@@ -138,7 +139,7 @@ fn family(pid: u32) -> Vec<u32> {
 /// The threads of a process that have not ended, and their states as the kernel lists them. Its first thread may end before others.
 fn threads(pid: u32) -> Vec<(u32, char)> {
     let letter = |path: std::path::PathBuf| {
-        let stat = fs::read_to_string(path.join("stat")).ok()?;
+        let stat = kernel_text::read(path.join("stat")).ok()?;
         stat.rsplit_once(')')?.1.trim_start().chars().next()
     };
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -165,7 +166,7 @@ fn activity(pid: u32) -> Activity {
 /// Sends a signal to those of a process and its descendants that handle it.
 pub(crate) fn signal_handlers(started: u32, signal: i32) {
     let handles = |pid: &u32| {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let status = kernel_text::read(format!("/proc/{pid}/status")).unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
         mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
             .is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
@@ -178,7 +179,16 @@ pub(crate) fn signal_handlers(started: u32, signal: i32) {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
+    use crate::pe::is_dying;
+    use crate::program::resolve;
 
     #[test]
     fn the_window_of_a_pe_is_found_by_its_number_where_pes_are_placed_in_blocks_or_in_turn() {
@@ -195,5 +205,19 @@ mod tests {
         assert!(family(own).contains(&own));
         // No process has this number.
         assert_eq!(witnesses(&[(0, u32::MAX / 2)], 4)[0].activity, Activity::Ended);
+    }
+
+    #[test]
+    fn a_process_whose_name_is_no_text_is_seen_until_it_ends() {
+        let folder = TestFolder::new("look");
+        let program = folder.join(OsStr::from_bytes(b"gr\xc3"));
+        std::os::unix::fs::symlink(resolve("sleep".as_ref(), None, None).unwrap(), &program).unwrap();
+        let mut child = Command::new(&program).arg0("sleep").arg("600").spawn().unwrap();
+        assert_ne!(activity(child.id()), Activity::Ended);
+        assert!(Maps::of(child.id()).is_some_and(|maps| maps.executable().is_some()));
+        child.kill().unwrap();
+        while activity(child.id()) != Activity::Ended {}
+        assert!(is_dying(child.id()));
+        child.wait().unwrap();
     }
 }

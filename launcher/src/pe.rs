@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use oxshmem_bootstrap::REACHED;
-use oxshmem_os::{cpus, process, signals, sockets};
+use oxshmem_os::{cpus, kernel_text, process, signals, sockets};
 use tokio::process::{Child, Command};
 
 use crate::guardian::MARK;
@@ -134,7 +134,7 @@ pub(crate) fn signal(pid: u32, signal: i32) {
 /// know of its end before we are told.
 pub(crate) fn is_dying(pid: u32) -> bool {
     const EXITING: u32 = 4;
-    let stat = match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+    let stat = match kernel_text::read(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat,
         // The process has been waited for; the report of its end is on its way through this program.
         Err(error) => return error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH),

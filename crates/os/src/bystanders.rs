@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 
-use crate::interrupts;
+use crate::{interrupts, kernel_text};
 
 /// A thread of this process: its number and when it began, so that a reused number is another thread.
 pub type Thread = (u32, u64);
@@ -20,7 +20,7 @@ pub fn threads() -> Option<BTreeSet<Thread>> {
     let (mut threads, mut ended) = (BTreeSet::new(), 0);
     for entry in fs::read_dir("/proc/self/task").ok()? {
         let number: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        let stat = fs::read_to_string(format!("/proc/self/task/{number}/stat")).ok()?;
+        let stat = kernel_text::read(format!("/proc/self/task/{number}/stat")).ok()?;
         if has_ended(&stat) {
             ended += 1;
         } else {
@@ -28,7 +28,7 @@ pub fn threads() -> Option<BTreeSet<Thread>> {
         }
     }
     // A listing may miss a thread that begins meanwhile. The kernel's count is of one moment.
-    let count = field(&fs::read_to_string("/proc/self/stat").ok()?, COUNT)?;
+    let count = field(&kernel_text::read("/proc/self/stat").ok()?, COUNT)?;
     (count == threads.len() as u64 + ended).then_some(threads)
 }
 
@@ -44,7 +44,7 @@ fn is_in_state(stat: &str, states: [char; 2]) -> bool {
 
 /// Whether a signal or a debugger has stopped process `number`. One that cannot be looked at counts as one that runs.
 pub fn is_stopped(number: u32) -> bool {
-    fs::read_to_string(format!("/proc/{number}/stat")).is_ok_and(|stat| is_in_state(&stat, ['T', 't']))
+    kernel_text::read(format!("/proc/{number}/stat")).is_ok_and(|stat| is_in_state(&stat, ['T', 't']))
 }
 
 /// Places in a line of `stat`, counted behind the name.
@@ -63,7 +63,7 @@ fn status(name: &str) -> Option<String> {
 }
 
 fn status_of(entry: &str, name: &str) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{entry}/status")).ok()?;
+    let text = kernel_text::read(format!("/proc/{entry}/status")).ok()?;
     text.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
 }
 
@@ -120,7 +120,7 @@ pub fn has_helpers() -> Option<bool> {
     if (0..places).any(is_helper) {
         return Some(true);
     }
-    Some(fs::read_to_string("/proc/thread-self/maps").ok()?.contains("/[aio]"))
+    Some(kernel_text::read("/proc/thread-self/maps").ok()?.contains("/[aio]"))
 }
 
 /// Whether a descriptor leads to the kernel's or a graphics processor's workers. Names cost microseconds, and a PE may have a
@@ -156,7 +156,7 @@ pub fn children() -> Option<BTreeSet<u32>> {
 /// Whether process `number` lives and has a memory file mapped whose name begins with `file`. A process that may not be
 /// looked at counts as one that has.
 pub fn maps(number: u32, file: &str) -> bool {
-    match fs::read_to_string(format!("/proc/{number}/maps")) {
+    match kernel_text::read(format!("/proc/{number}/maps")) {
         Ok(text) => text.contains(&format!("/memfd:{file}")),
         Err(error) => error.kind() != ErrorKind::NotFound && error.raw_os_error() != Some(libc::ESRCH),
     }
@@ -194,6 +194,18 @@ mod tests {
         assert_eq!((field(stat, COUNT), field(stat, STARTED)), (Some(42), Some(4711)));
         assert_eq!(field("17 (short) S 1", STARTED), None);
         assert!(!has_ended(stat) && has_ended("17 (a) b (c) Z 1 2") && !has_ended("17 (Z) S 1 2"));
+    }
+
+    #[test]
+    fn a_thread_whose_name_is_no_text_is_known_as_any_other() {
+        let named = std::thread::spawn(|| {
+            fs::write("/proc/thread-self/comm", b"gr\xc3").expect("a thread names itself");
+            // Other tests begin and end threads meanwhile.
+            let listed = (0..1000).find_map(|_| threads()).expect("one listing of a thousand is of one moment");
+            assert!(listed.iter().any(|(listed, _)| *listed == thread_number()));
+            assert!(is_traced().is_some() && catches_signals().is_some() && has_helpers().is_some());
+        });
+        named.join().expect("all is known");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The resources that the control groups around this process leave it, under both versions of the kernel's interface.
 
+use crate::kernel_text;
 use crate::limits::limit::Limit;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -22,7 +23,7 @@ enum CgroupLevel {
 
 impl Hierarchies {
     pub(crate) fn of_this_process() -> Self {
-        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        let read = |path| kernel_text::read(path).unwrap_or_default();
         Self::from_text(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
     }
 

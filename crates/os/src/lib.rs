@@ -22,6 +22,7 @@ pub mod futex;
 pub mod interfaces;
 pub mod interrupts;
 pub mod job_folder;
+pub mod kernel_text;
 pub mod library;
 pub mod limits;
 pub mod locks;

@@ -1,18 +1,17 @@
 //! Where mappings of this process lie.
 
 use std::ffi::{CStr, c_void};
-use std::fs;
 use std::io;
 
 use crate::memory::page_size;
-use crate::uninterrupted;
+use crate::{kernel_text, uninterrupted};
 
 /// How many bytes there are from `address` to the end of the mappings, without a gap, of the file that is mapped there. `None`: no file
 /// is, or the system does not tell.
 ///
 /// Parts of one file that the kernel lists one by one, because their protection differs, are one mapping here.
 pub fn rest_of_file(address: usize) -> Option<usize> {
-    rest_in(&fs::read_to_string("/proc/self/maps").ok()?, address)
+    rest_in(&kernel_text::read("/proc/self/maps").ok()?, address)
 }
 
 /// [`rest_of_file`] in a list of this form: `7f00-7f80 rw-s 00000000 00:01 1024 /memfd:name`, by address.
@@ -54,7 +53,7 @@ pub(crate) unsafe fn copy_own(start: usize, copy: *mut c_void, len: usize) -> io
 
 /// The number of the memory file of this name whose shared mapping begins at `address`. An error: the system does not tell.
 pub(crate) fn memory_file_at(address: usize, name: &CStr) -> io::Result<Option<u64>> {
-    Ok(memory_file_in(&fs::read_to_string("/proc/self/maps")?, address, name))
+    Ok(memory_file_in(&kernel_text::read("/proc/self/maps")?, address, name))
 }
 
 /// Whether the page at this address, which begins there, is mapped shared. It needs no /proc: the kernel maps a page a second time only

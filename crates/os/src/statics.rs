@@ -7,6 +7,7 @@
 use crate::bystanders;
 use crate::descriptors;
 use crate::executable::{Executable, Writable};
+use crate::kernel_text;
 use crate::limits;
 use crate::mappings;
 use crate::memory::{Pages, SharedMemory, page_size};
@@ -244,9 +245,7 @@ fn has_one_thread(known: Option<u32>) -> Result<(), &'static str> {
 
 /// How many threads this process has.
 fn threads() -> Option<u32> {
-    // The name of the program, which stands in it, may have any bytes.
-    let stat = fs::read("/proc/self/stat").ok()?;
-    u32::try_from(bystanders::field(&String::from_utf8_lossy(&stat), bystanders::COUNT)?).ok()
+    u32::try_from(bystanders::field(&kernel_text::read("/proc/self/stat").ok()?, bystanders::COUNT)?).ok()
 }
 
 // A fork copies private memory only. The child must not write to its parent's variables, so it gets a copy of what they

@@ -5,9 +5,10 @@
 //! of a processor, the others go on without it, and the run is no function of the seed from then on. A holder that the
 //! machine has not let run is waited for: load of the machine changes nothing.
 
-use std::fs;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+
+use oxshmem_os::kernel_text;
 
 use crate::arena::{Actor, ActorState, DIED, SimArena, TurnHolder};
 
@@ -122,7 +123,7 @@ impl ThreadTimes {
 
 /// The fields of such a file from the state on; a name in parentheses comes before them.
 fn stat(path: &str) -> Option<Vec<String>> {
-    let text = fs::read_to_string(path).ok()?;
+    let text = kernel_text::read(path).ok()?;
     let (_, fields) = text.rsplit_once(") ")?;
     Some(fields.split_whitespace().map(String::from).collect()).filter(|fields: &Vec<String>| !fields.is_empty())
 }
@@ -153,5 +154,10 @@ mod tests {
         assert!(!is_dead(std::process::id()));
         assert!(is_dead(u32::MAX / 2));
         assert!(!is_dead(0), "a process that has not joined is not dead");
+        // A name that the kernel has cut in the middle of a letter is no text.
+        let name = std::fs::read("/proc/self/comm").expect("a process has a name");
+        std::fs::write("/proc/self/comm", b"gr\xc3").expect("a process names itself");
+        assert!(!is_dead(std::process::id()));
+        std::fs::write("/proc/self/comm", name.trim_ascii_end()).expect("a process names itself");
     }
 }

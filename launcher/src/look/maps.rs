@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use oxshmem_flight::index;
+use oxshmem_os::kernel_text;
 
 /// The mappings of a process as `/proc` lists them.
 pub(super) struct Maps {
@@ -23,7 +24,7 @@ struct Mapping {
 impl Maps {
     /// Of a process that runs.
     pub(super) fn of(pid: u32) -> Option<Self> {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+        let text = kernel_text::read(format!("/proc/{pid}/maps")).ok()?;
         Some(Self { pid, lines: text.lines().filter_map(Mapping::parse).collect() })
     }
 
@@ -49,7 +50,8 @@ impl Maps {
     /// The executable, and where it is loaded.
     pub(super) fn executable(&self) -> Option<(PathBuf, u64)> {
         let path = std::fs::read_link(format!("/proc/{}/exe", self.pid)).ok()?;
-        let name = path.to_str()?;
+        // As the lines have it.
+        let name = path.to_string_lossy();
         let first = self.lines.iter().find(|line| line.name == name && line.offset == 0)?;
         // The file may have another name by now; the link still leads to it.
         Some((format!("/proc/{}/exe", self.pid).into(), first.start))
