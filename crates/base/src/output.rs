@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -49,13 +50,16 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>, user: u32) -> io::Result<()> 
 #[derive(Debug)]
 pub struct ResultFile {
     file: File,
-    /// The path that is written and the final name; `None` for a device or a pipe, which cannot be renamed.
+    /// The path that is written and the final name; `None` for a device, a pipe or a standard stream, which cannot be renamed.
     names: Option<(PathBuf, PathBuf)>,
 }
 
 impl ResultFile {
-    /// A file that will have this name. A device or a pipe (`/dev/stdout`) is written as it is.
+    /// A file that will have this name. A device, a pipe or a standard stream (`/dev/stdout`) is written as it is.
     pub fn create(path: &Path, user: u32) -> io::Result<ResultFile> {
+        if let Some(stream) = standard_stream(path) {
+            return Ok(ResultFile { file: stream?, names: None });
+        }
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -103,6 +107,17 @@ impl Drop for ResultFile {
             let _ = fs::remove_file(beside);
         }
     }
+}
+
+/// Another descriptor of the standard stream that a path names. The stream may lead to a file: a new one would take the place of the
+/// link in `/dev`, if this user may write there, and the stream's file would get nothing.
+fn standard_stream(path: &Path) -> Option<io::Result<File>> {
+    let stream = match path.to_str()? {
+        "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" => io::stdout().as_fd().try_clone_to_owned(),
+        "/dev/stderr" | "/dev/fd/2" | "/proc/self/fd/2" => io::stderr().as_fd().try_clone_to_owned(),
+        _ => return None,
+    };
+    Some(stream.map(File::from))
 }
 
 /// A new file in `folder` under a name of its own.
@@ -208,6 +223,22 @@ mod tests {
         assert_eq!(write(&place, "x", user).unwrap_err().kind(), io::ErrorKind::IsADirectory);
         fs::set_permissions(&*place, fs::Permissions::from_mode(0o777)).unwrap();
         assert_eq!(write(&link, "x", user).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn a_standard_stream_that_leads_to_a_file_goes_on_there() {
+        const AGAIN: &str = "OUTPUT_TEST";
+        let (place, user) = place("stream");
+        if std::env::var_os(AGAIN).is_some() {
+            return write(Path::new("/dev/stdout"), "report", user).unwrap();
+        }
+        let file = place.join("file");
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["output::tests::a_standard_stream_that_leads_to_a_file_goes_on_there", "--exact", "--nocapture"]);
+        again.env(AGAIN, "1").stdout(File::create(&file).unwrap());
+        assert!(again.status().unwrap().success());
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains("running 1 test") && text.contains("report"), "{text}");
     }
 
     #[test]
