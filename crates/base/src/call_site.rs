@@ -18,13 +18,22 @@ impl CallSite {
     /// function of the program is on the stack, as in a thread of the library or in an interpreter.
     pub fn place(&self) -> Option<String> {
         let (function, line) = outside(&self.0.to_string())?;
-        let is_program = !NO_PROGRAM.iter().any(|name| function.starts_with(name));
-        is_program.then(|| line.map_or_else(|| function.clone(), |line| format!("{function} at {line}")))
+        is_program(&function).then(|| line.map_or_else(|| function.clone(), |line| format!("{function} at {line}")))
     }
 }
 
-/// Beginnings of functions of the C library that start programs and threads, and of Python's interpreter.
-const NO_PROGRAM: [&str; 7] = ["start_thread", "clone", "__clone", "__libc_start", "_start", "_Py", "Py"];
+/// Functions of the C library that start programs and threads.
+const STARTERS: [&str; 7] = ["start_thread", "clone", "clone3", "__clone", "__clone3", "_start", "_start_c"];
+
+/// Whether a function may be the program's: it starts no program or thread, and is none of Python's interpreter. A program's own name
+/// may begin as one of these (`clone_grid`, `Pyramid`).
+fn is_program(function: &str) -> bool {
+    // A version may follow, or a part of the function.
+    let name = function.split(['@', '.']).next().unwrap_or_default();
+    let is_python = |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_uppercase() || letter == '_');
+    let is_of_python = name.starts_with("_Py") || name.strip_prefix("Py").is_some_and(is_python);
+    !STARTERS.contains(&name) && !name.starts_with("__libc_start") && !is_of_python
+}
 
 impl fmt::Display for CallSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,5 +123,15 @@ mod tests {
             .replace("pshmem_malloc", "<unknown>");
         assert_eq!(outside(&stripped), found("setup", Some("app.c:17")));
         assert_eq!(outside("disabled backtrace"), None);
+    }
+
+    #[test]
+    fn a_function_of_the_program_may_begin_as_one_that_starts_threads() {
+        let others = ["start_thread", "clone3", "__clone", "_start", "__libc_start_main@@GLIBC_2.34", "Py_RunMain"];
+        assert!(
+            others.iter().chain(&["_PyEval_EvalFrameDefault", "PyObject_Vectorcall"]).all(|name| !is_program(name))
+        );
+        let own = ["main", "clone_grid", "start_threads", "clone(Grid&)", "Pyramid_build", "_start_up"];
+        assert!(own.iter().all(|name| is_program(name)));
     }
 }
