@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use oxshmem_base::{Error, names};
 
+use crate::wrapper::quoted;
+
 /// A program that cannot be started, and the shell's exit status for it.
 pub(crate) type Unusable = (i32, Error);
 
@@ -58,7 +60,13 @@ fn usable(file: &Path, name: &OsStr) -> Result<(), Unusable> {
         }
         Ok(_) => match missing_interpreter(file) {
             Some(interpreter) => {
-                cannot(NOT_FOUND, format!("its first line asks for {interpreter}, which is not there"))
+                let error = Error::new(format!("cannot run {}", name.display()))
+                    .because(format!("its first line asks for {}, which is not there", interpreter.escape_debug()));
+                // Its lines end as those of Windows.
+                let mends = interpreter.ends_with('\r');
+                let fix =
+                    || format!("end its lines as this system does: sed -i 's/\\r$//' {}", quoted(file.as_os_str()));
+                Err((NOT_FOUND, if mends { error.fix(fix()) } else { error }))
             }
             None => Ok(()),
         },
@@ -126,13 +134,14 @@ fn nearest_program(name: &str, folder: &Path) -> Option<String> {
     names::nearest(name, programs.iter().map(String::as_str)).map(str::to_string)
 }
 
-/// The interpreter that a script names, if it is not there: the kernel would only say that the *script* is missing.
+/// The interpreter that a script names, if it is not there: the kernel would only say that the *script* is missing. As the kernel has it,
+/// the name ends at a space or a tab, and a carriage return is a part of it.
 fn missing_interpreter(file: &Path) -> Option<String> {
     use std::io::Read;
     let mut head = Vec::new();
     fs::File::open(file).ok()?.take(256).read_to_end(&mut head).ok()?;
     let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
-    let interpreter = std::str::from_utf8(line).ok()?.split_whitespace().next()?;
+    let interpreter = std::str::from_utf8(line).ok()?.split([' ', '\t']).find(|word| !word.is_empty())?;
     (!Path::new(interpreter).exists()).then(|| interpreter.to_string())
 }
 
@@ -169,5 +178,20 @@ mod tests {
         // One that can be executed is, whatever it is called.
         let script = folder.write_executable("run.py", "#!/bin/sh\n");
         assert!(resolve(script.as_os_str(), None, None).is_ok());
+    }
+
+    #[test]
+    fn a_carriage_return_is_a_part_of_the_name_of_an_interpreter() {
+        let folder = TestFolder::new("interpreters");
+        let refused = |text: &str| {
+            let script = folder.write_executable("script", text);
+            resolve(script.as_os_str(), None, None).err().map(|(status, error)| (status, error.to_string()))
+        };
+        assert_eq!(refused("#! \t/bin/sh -e\n"), None);
+        let (status, text) = refused("#!/bin/sh\r\necho\r\n").expect("there is no such interpreter");
+        assert!(status == NOT_FOUND && text.contains("asks for /bin/sh\\r, which is not there"), "{text}");
+        assert!(text.contains("sed -i"), "{text}");
+        let (_, text) = refused("#!/no/such/shell\n").expect("there is no such interpreter");
+        assert!(text.contains("asks for /no/such/shell, which") && !text.contains("sed"), "{text}");
     }
 }
