@@ -28,8 +28,8 @@ def _beside(here: Path, library: Path) -> Optional[str]:
 
 def _oshrun() -> str:
     """The launcher of this installation."""
-    with open("/proc/self/maps") as maps:
-        library = next(Path(line.split(None, 5)[5].strip()) for line in maps if "liboxshmem.so.1" in line)
+    with open("/proc/self/maps", "rb") as maps:  # a path may be no text
+        library = next(Path(os.fsdecode(line.split(None, 5)[5].strip())) for line in maps if b"liboxshmem.so.1" in line)
     found = _beside(Path(__file__).resolve().parent, library)
     if found is None:
         raise SystemExit(f"python -m oxshmem: there is no oshrun beside {library}: install the wheel anew")

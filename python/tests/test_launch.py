@@ -1,5 +1,6 @@
 """`python -m oxshmem`: where this Python stands among the words for oshrun."""
 
+import mmap
 import os
 import re
 import subprocess
@@ -37,6 +38,15 @@ class Words(unittest.TestCase):
                     (top / file).parent.mkdir(parents=True, exist_ok=True)
                     (top / file).touch()
                 self.assertEqual(launch._beside(top / module, top / library / "liboxshmem.so.1"), str(top / launcher))
+
+    @unittest.skipUnless(PES == 1, "at one PE")
+    def test_a_mapped_file_whose_path_is_no_text_does_not_hide_the_launcher(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.fsencode(folder) + b"/gr\xc3", "wb+") as file:
+                file.write(b"x")
+                file.flush()
+                with mmap.mmap(file.fileno(), 1):
+                    self.assertTrue(os.path.isfile(launch._oshrun()))
 
     @unittest.skipUnless(PES == 1, "at one PE")
     def test_every_option_that_takes_a_word_is_known(self) -> None:
