@@ -26,14 +26,7 @@ pub fn simulate(
     bytes: u64,
 ) -> Result<(String, String), Error> {
     let machine = machine(name)?;
-    let doubling =
-        || std::iter::successors(Some(2), |size| Some(size * 2)).take_while(|size| *size <= machine.most().max(2));
-    let pes = pes.unwrap_or_else(|| doubling().collect());
-    if let Some(size) = pes.iter().find(|size| **size > machine.most().min(MOST_PES)) {
-        return Err(Error::new(format!("{size} PEs cannot be simulated on {name}"))
-            .because(format!("it has {} hardware threads, and the model gives each PE one", machine.most()))
-            .fix("choose fewer with --pes"));
-    }
+    let pes = team_sizes(name, &machine, pes)?;
     let question =
         NodeQuestion { collective, bytes: if collective == Collective::Sync { 0 } else { bytes.next_multiple_of(8) } };
     let entries = coherence::compare(&question, &pes, &machine).ok_or_else(|| {
@@ -43,6 +36,20 @@ pub fn simulate(
     })?;
     let text = format!("{collective}, {}", coherence::table(&entries, &question, &machine));
     Ok((text, coherence::svg(&entries, &question, &machine)))
+}
+
+/// The sizes of teams: those that the user wants, or powers of two as far as the machine and the simulation go.
+fn team_sizes(name: &str, machine: &NodeMachine, wanted: Option<Vec<u32>>) -> Result<Vec<u32>, Error> {
+    let most = machine.most().min(MOST_PES);
+    let doubling = || std::iter::successors(Some(2), |size| Some(size * 2)).take_while(|size| *size <= most.max(2));
+    let sizes = wanted.unwrap_or_else(|| doubling().collect());
+    let Some(size) = sizes.iter().find(|size| **size > most) else { return Ok(sizes) };
+    let why = if machine.most() > MOST_PES {
+        format!("a node is simulated with at most {MOST_PES} PEs")
+    } else {
+        format!("it has {} hardware threads, and the model gives each PE one", machine.most())
+    };
+    Err(Error::new(format!("{size} PEs cannot be simulated on {name}")).because(why).fix("choose fewer with --pes"))
 }
 
 /// A machine by its name, or out of a file.
@@ -227,6 +234,15 @@ mod tests {
         let error = simulate("grace", Collective::Sync, Some(vec![145]), 8).unwrap_err().to_string();
         assert!(error.contains("144 hardware threads"), "{error}");
         assert!(simulate("grace", Collective::Alltoall, None, 8).is_err());
+    }
+
+    #[test]
+    fn a_machine_of_more_threads_than_are_simulated_is_simulated_as_far_as_that() {
+        let machine = NodeMachine { sockets: 64, ..machine("epyc-9654").unwrap() };
+        assert!(machine.most() > 2 * MOST_PES);
+        assert_eq!(team_sizes("large", &machine, None).unwrap().last(), Some(&MOST_PES));
+        let error = team_sizes("large", &machine, Some(vec![2, MOST_PES + 1])).unwrap_err().to_string();
+        assert!(error.contains("1025 PEs") && error.contains("at most 1024 PEs"), "{error}");
     }
 
     #[test]
