@@ -1,6 +1,7 @@
 //! Which network card each PE of a node uses.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{NicPolicy as Policy, Settings};
@@ -9,13 +10,16 @@ use crate::cpulist;
 use crate::node::{Nic, Node};
 use crate::placement::PePlace;
 
+/// A card by its index, and the PEs of a node that use it.
+type CardPes = (u32, Vec<RangeInclusive<u32>>);
+
 /// The user's demands on cards.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Wish {
     /// How they are given.
     pub policy: Policy,
     /// For each card named, by its index, which PEs of the node use it.
-    mapping: Vec<(u32, Vec<u32>)>,
+    mapping: Vec<CardPes>,
     /// The only cards to use, by index; empty for all.
     only: Vec<u32>,
     /// The most cards to use.
@@ -46,10 +50,10 @@ impl Wish {
     }
 }
 
-fn mapped(text: &str) -> Result<Vec<(u32, Vec<u32>)>, Error> {
+fn mapped(text: &str) -> Result<Vec<CardPes>, Error> {
     let group = |part: &str| {
         let (card, pes) = part.split_once(':')?;
-        let pes = list(pes)?;
+        let pes = ranges(pes)?;
         Some((card.trim().parse().ok()?, pes))
     };
     let parts = text.split(';').map(str::trim).filter(|part| !part.is_empty());
@@ -64,7 +68,7 @@ fn counted(text: &str) -> Result<(Option<usize>, Vec<u32>), Error> {
     let (most, cards) = text.split_once(':').map_or((text, None), |(most, cards)| (most, Some(cards)));
     let read = || {
         let most: usize = most.trim().parse().ok().filter(|&most| most > 0)?;
-        let cards = cards.map_or(Some(Vec::new()), list)?;
+        let cards = cards.map_or(Some(Vec::new()), numbers)?;
         (cards.is_empty() || cards.len() == most).then_some((Some(most), cards))
     };
     read().ok_or_else(|| {
@@ -74,11 +78,25 @@ fn counted(text: &str) -> Result<(Option<usize>, Vec<u32>), Error> {
     })
 }
 
-/// A list in which every part is a number or a range.
-fn list(text: &str) -> Option<Vec<u32>> {
-    let number = |part: &str| part.trim().parse::<u32>().is_ok();
-    let range = |part: &str| part.split_once('-').map_or_else(|| number(part), |(a, b)| number(a) && number(b));
-    text.split(',').all(range).then(|| cpulist::parse(text))
+/// The parts of a list, each a number or a range. A range may name more PEs than any node has.
+fn ranges(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
+    let number = |part: &str| part.trim().parse::<u32>().ok();
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(number(first)?..=number(last)?)
+    };
+    text.split(',').map(range).collect()
+}
+
+/// No node has more cards.
+const MOST_CARDS: usize = 1 << 16;
+
+/// The numbers of a list of cards, ascending.
+fn numbers(text: &str) -> Option<Vec<u32>> {
+    let mut numbers: Vec<u32> = ranges(text)?.into_iter().flatten().take(MOST_CARDS).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    Some(numbers)
 }
 
 /// The cards that count, with their places in the node: fabric devices if there are any, else interfaces.
@@ -166,7 +184,7 @@ fn card(known: &[(u32, &Nic)], variable: &str, index: u32) -> Result<u32, Error>
 }
 
 fn mapped_card(known: &[(u32, &Nic)], wish: &Wish, pe: u32) -> Result<u32, Error> {
-    let group = wish.mapping.iter().find(|(_, pes)| pes.contains(&pe));
+    let group = wish.mapping.iter().find(|(_, pes)| pes.iter().any(|part| part.contains(&pe)));
     let (index, _) = group.ok_or_else(|| {
         Error::new(format!("SHMEM_OFI_NIC_MAPPING gives no card to PE {pe} of the node"))
             .because("with SHMEM_OFI_NIC_POLICY=user every PE of a node must be named")
@@ -266,8 +284,11 @@ mod tests {
         let user = wish(Policy::User, Some("0:0-7; 2:8-31; 1:32-63"), None);
         let cards = assigned(&node, &anywhere(64), &user).unwrap();
         assert_eq!([cards[7], cards[8], cards[31], cards[32]], [0, 2, 2, 1]);
-        // Fewer PEs than the mapping names are fine.
+        // Fewer PEs than the mapping names are fine, and cost nothing.
         assert_eq!(assigned(&node, &anywhere(2), &user).unwrap(), [0, 0]);
+        let all = wish(Policy::User, Some("1:0-4294967295"), None);
+        assert_eq!(assigned(&node, &anywhere(2), &all).unwrap(), [1, 1]);
+        assert!(Wish::new(Policy::Near, None, Some("2:0-4294967295")).is_err());
         let two = assigned(&node, &anywhere(4), &wish(Policy::Block, None, Some("2:1,3"))).unwrap();
         assert_eq!(two, [1, 1, 3, 3]);
         assert_eq!(assigned(&node, &anywhere(2), &wish(Policy::RoundRobin, None, Some("1"))).unwrap(), [0, 0]);
