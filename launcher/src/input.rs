@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
+use std::os::fd::AsFd;
 use std::process::Stdio;
 use std::rc::Rc;
 use std::time::Duration;
@@ -108,13 +109,20 @@ const GLANCE: Duration = Duration::from_millis(200);
 
 /// Waits for the next piece of the input; no bytes: its end.
 fn read_piece() -> Vec<u8> {
-    let mut input = io::stdin();
+    let input = io::stdin();
     // A read that waits at the terminal would stop the launcher once the user has stopped the job and continued it in the background.
     while input.is_terminal() && !has_bytes_for_us(&input) {}
+    piece_of(input)
+}
+
+/// Reads the next piece; no bytes: the end. Another process that has the same descriptor may have made its reads not wait.
+fn piece_of(mut input: impl Read + AsFd) -> Vec<u8> {
     let mut bytes = vec![0; PIECE];
     let length = loop {
-        match input.read(&mut bytes) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+        match input.read(&mut bytes).map_err(|error| error.kind()) {
+            Err(io::ErrorKind::Interrupted) => {}
+            // The next read tells whether there is something now.
+            Err(io::ErrorKind::WouldBlock) => drop(sockets::wait_readable(&input, GLANCE)),
             read => break read.unwrap_or(0),
         }
     };
@@ -189,4 +197,26 @@ fn in_foreground() -> bool {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
     fields.len() > 5 && fields[2] == fields[5]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn an_input_whose_reads_do_not_wait_ends_where_its_writer_ends_it() {
+        let (input, mut writer) = UnixStream::pair().expect("a pair of sockets");
+        input.set_nonblocking(true).expect("a socket can be told so");
+        let writes = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            writer.write_all(b"late").expect("the reader waits for it");
+        });
+        assert_eq!(piece_of(&input), b"late");
+        writes.join().expect("it has written");
+        assert_eq!(piece_of(&input), b"");
+    }
 }
