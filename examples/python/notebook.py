@@ -92,7 +92,8 @@ def serve() -> None:
         line = cell.tobytes().rstrip(b"\0").decode()
         if not line:
             return
-        answer = run(json.loads(line), names, shmem.my_pe()).encode()[:ROOM]
+        # Names of files may have bytes that are no text: they are escaped.
+        answer = run(json.loads(line), names, shmem.my_pe()).encode(errors="backslashreplace")[:ROOM]
         mine[:] = np.frombuffer(answer.ljust(ROOM, b"\0"), dtype="u1")
         shmem.fcollect(answers, mine)
         if shmem.my_pe() == 0:
