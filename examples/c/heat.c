@@ -66,7 +66,7 @@ int main(void)
                                     neighbour[SOUTH]);
         for (int side = 0; side < 4; side++)
             if (neighbour[side] >= 0)
-                shmem_signal_wait_until(&arrived[side], SHMEM_CMP_GE, step);
+                shmem_uint64_wait_until(&arrived[side], SHMEM_CMP_GE, step); /* signals and atomics alike */
 
         change = 0;
         for (int r = 1; r <= CELLS; r++)

@@ -1,5 +1,5 @@
-/* A pipeline of PEs: each takes blocks from the PE before it, works on them, and hands them on. Two signals steer a pair: `full` says
- * that a block has come, `empty` that its place may be used again. So several blocks are under way at a time. */
+/* A pipeline of PEs: each takes blocks from the PE before it, works on them, and hands them on. Two words steer a pair: the signal `full`
+ * says that a block has come, the counter `empty` that its place may be used again. So several blocks are under way at a time. */
 #include <shmem.h>
 #include <stdio.h>
 
@@ -29,7 +29,7 @@ int main(void)
         }
         if (me + 1 < n) {
             if (block >= PLACES)
-                shmem_signal_wait_until(&empty, SHMEM_CMP_GE, block - PLACES + 1);
+                shmem_uint64_wait_until(&empty, SHMEM_CMP_GE, block - PLACES + 1);
             shmem_long_put_signal(mine, work, WORDS, &full, 1, SHMEM_SIGNAL_ADD, me + 1);
         } else
             for (int i = 0; i < WORDS; i++)
