@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// How long the rest of the outputs may take after the end of a command.
@@ -19,11 +20,11 @@ pub(crate) struct StreamReader {
 }
 
 impl StreamReader {
-    pub(crate) fn new(stream: Option<impl Read + Send + 'static>) -> Self {
+    fn new(stream: Option<impl Read + Send + 'static>) -> io::Result<Self> {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&bytes);
         let (open, end) = mpsc::channel();
-        std::thread::spawn(move || {
+        Builder::new().spawn(move || {
             let _open = open;
             let Some(mut stream) = stream else { return };
             let mut piece = vec![0; 1 << 16];
@@ -35,8 +36,8 @@ impl StreamReader {
                     Ok(_) | Err(_) => return,
                 }
             }
-        });
-        Self { bytes, end }
+        })?;
+        Ok(Self { bytes, end })
     }
 
     /// Everything up to the end of the stream, or what has come by then.
@@ -90,8 +91,16 @@ pub(crate) fn within(limit: Duration, command: &mut Command) -> io::Result<Optio
 /// Starts a command without input, and begins to read its outputs.
 pub(crate) fn started(command: &mut Command) -> io::Result<(Child, StreamReader, StreamReader)> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let (output, messages) = (StreamReader::new(child.stdout.take()), StreamReader::new(child.stderr.take()));
-    Ok((child, output, messages))
+    let output = StreamReader::new(child.stdout.take());
+    match output.and_then(|output| Ok((output, StreamReader::new(child.stderr.take())?))) {
+        Ok((output, messages)) => Ok((child, output, messages)),
+        Err(error) => {
+            // Nobody reads its outputs.
+            child.kill()?;
+            child.wait()?;
+            Err(error)
+        }
+    }
 }
 
 #[cfg(test)]

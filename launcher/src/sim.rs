@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -113,14 +114,19 @@ impl SimArgs {
         let found = Mutex::new(found);
         let jobs = self.jobs.unwrap_or_else(|| oxshmem_os::cpus::usable().try_into().unwrap_or(1));
         let error = Mutex::new(None);
-        std::thread::scope(|scope| {
-            for _ in 0..jobs {
-                scope.spawn(|| {
-                    if let Err(failed) = self.work(&job, &found) {
-                        error.lock().expect("no thread panics").get_or_insert(failed);
-                    }
-                });
+        let work = || {
+            if let Err(failed) = self.work(&job, &found) {
+                error.lock().expect("no thread panics").get_or_insert(failed);
             }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..u64::from(jobs).min(self.seeds) {
+                // Where the system gives no more threads there are fewer jobs at a time.
+                if Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
+            }
+            work();
         });
         if let Some(error) = error.into_inner().expect("no thread panics") {
             return Err(error);

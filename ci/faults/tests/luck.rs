@@ -64,6 +64,14 @@ fn a_ring_with_empty_blocks_keeps_its_order() {
     assert!(output.status.success(), "{}", text_of(&output));
 }
 
+/// A job for each of so many would take all threads of the machine.
+#[test]
+fn there_are_no_more_jobs_at_a_time_than_seeds() {
+    let right = program("luck/right_collectives_in_a_row.c");
+    let output = sim(&["-n", "2", "--seeds", "2", "--jobs", "4000000000"], &[right]);
+    assert!(output.status.success(), "{}", text_of(&output));
+}
+
 /// A failing seed fails again, and a run with the same seed takes the same decisions.
 #[test]
 fn a_seed_decides_everything() {
