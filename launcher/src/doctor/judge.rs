@@ -1,5 +1,7 @@
 //! From facts to verdicts. Everything is a pure function.
 
+use std::collections::BTreeSet;
+
 use oxshmem_base::size;
 
 use super::facts::{CardPort, Facts};
@@ -275,13 +277,15 @@ fn library(facts: &Facts, name: &str, file: Option<&str>) -> Diagnosis {
 /// Whether all hosts have the build of the first one.
 pub(crate) fn builds(all: &[Facts]) -> Option<Diagnosis> {
     let first = all.first()?;
-    let others: Vec<&str> =
-        all.iter().filter(|facts| facts.build != first.build).map(|facts| facts.host.as_str()).collect();
-    Some(if others.is_empty() {
+    let others = || all.iter().filter(|facts| facts.build != first.build);
+    let hosts: Vec<&str> = others().map(|facts| facts.host.as_str()).collect();
+    Some(if hosts.is_empty() {
         Diagnosis::good("all hosts", "build", first.build.clone())
     } else {
-        Diagnosis::fault(&others.join(", "), "build", "another build of oxshmem")
-            .because(format!("{} has {}, the other hosts do not", first.host, first.build))
+        let builds: BTreeSet<&str> = others().map(|facts| facts.build.as_str()).collect();
+        let builds = Vec::from_iter(builds).join(" or ");
+        Diagnosis::fault(&hosts.join(", "), "build", "another build of oxshmem")
+            .because(format!("{} has {}, and not {builds}", first.host, first.build))
             .fix("install the same build on all hosts, or name the place of the right one: oshrun --remote-prefix DIR")
     })
 }

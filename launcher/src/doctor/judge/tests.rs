@@ -90,8 +90,10 @@ fn a_card_needs_a_link_an_address_and_a_library() {
 fn builds_and_clocks_of_hosts_are_compared() {
     let other = Facts { host: "n2".into(), build: "2 def".into(), ..healthy() };
     assert_eq!(builds(&[healthy(), healthy()]).map(|verdict| verdict.severity), Some(Severity::Good));
-    let fault = builds(&[healthy(), other]).expect("there are hosts");
+    let fault = builds(&[healthy(), healthy(), other]).expect("there are hosts");
     assert_eq!((fault.severity, fault.host.as_str()), (Severity::Fault, "n2"));
+    let why = fault.because.expect("it has one");
+    assert!(why.contains(&healthy().build) && why.ends_with("and not 2 def"), "{why}");
     let second = 1_000_000_000;
     assert_eq!(clock("n2", 10 * second, 10 * second + 5_000_000, 10 * second + 8_000_000).severity, Severity::Good);
     assert_eq!(clock("n2", 10 * second, 12 * second, 10 * second + 1000).severity, Severity::Warning);
