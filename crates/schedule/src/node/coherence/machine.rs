@@ -81,6 +81,9 @@ const WORDS: [(&str, usize); 11] = [
     ("boundary", 2),
 ];
 
+/// The most hardware threads of a machine. Its cores are counted in 32 bits.
+const MOST_THREADS: u64 = 1 << 20;
+
 impl NodeMachine {
     /// Reads a description: `name` and a text, or one of the words and its numbers, a line each; `#` begins a remark.
     pub fn read(text: &str) -> Result<Self, MachineMistake> {
@@ -118,6 +121,12 @@ impl NodeMachine {
             }
         };
         let five = |word: &str| numbers(word).map(|n| core::array::from_fn(|i| n[i]));
+        let counts = ["sockets", "numa", "caches", "cores", "threads"];
+        let all = counts.into_iter().try_fold(1_u64, |all, word| count(word).map(|count| all * u64::from(count)))?;
+        if all > MOST_THREADS {
+            let why = format!("a machine of {all} hardware threads, and {MOST_THREADS} can be described");
+            return Err(MachineMistake { line: 0, why });
+        }
         Ok(Self {
             name: name.ok_or_else(|| missing("name"))?,
             sockets: count("sockets")?,

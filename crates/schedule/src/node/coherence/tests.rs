@@ -38,6 +38,8 @@ fn descriptions_are_read_as_they_are_written() {
     assert_eq!(wrong("name a"), (0, "`sockets` is missing".to_string()));
     let cores = machine("two-cores").write().replace("cores 2", "cores 2.5");
     assert!(wrong(&cores).1.contains("not a whole number"));
+    let cores = machine("two-cores").write().replace("cores 2", "cores 4096").replace("numa 1", "numa 4096");
+    assert!(wrong(&cores.replace("caches 1", "caches 4096")).1.contains(" hardware threads, and 1048576 can be"));
 }
 
 #[test]
