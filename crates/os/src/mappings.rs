@@ -2,8 +2,9 @@
 
 use std::ffi::{CStr, c_void};
 use std::io;
+use std::os::fd::AsRawFd;
 
-use crate::memory::page_size;
+use crate::memory::{Pages, SharedMemory, page_size};
 use crate::{kernel_text, uninterrupted};
 
 /// How many bytes there are from `address` to the end of the mappings, without a gap, of the file that is mapped there. `None`: no file
@@ -37,6 +38,18 @@ fn rest_in(maps: &str, address: usize) -> Option<usize> {
 /// # Safety
 /// `copy` is writable for `len` bytes, which no other code uses.
 pub(crate) unsafe fn copy_own(start: usize, copy: *mut c_void, len: usize) -> io::Result<()> {
+    // SAFETY: the caller promises the same.
+    let copied = unsafe { copy_at_once(start, copy, len) };
+    // Containers on kernels before 4.8 forbid the call.
+    // SAFETY: the caller promises the same.
+    copied.or_else(|_| unsafe { copy_through_file(start, copy, len) })
+}
+
+/// [`copy_own`] by the call that is made for it.
+///
+/// # Safety
+/// As there.
+unsafe fn copy_at_once(start: usize, copy: *mut c_void, len: usize) -> io::Result<()> {
     let own = std::process::id() as libc::pid_t;
     let mut done = 0;
     while done < len {
@@ -44,6 +57,30 @@ pub(crate) unsafe fn copy_own(start: usize, copy: *mut c_void, len: usize) -> io
         let (to, from) = (part(copy), part(start as *mut c_void));
         // SAFETY: the caller promises that `copy` is writable to its end, and the kernel checks what it reads.
         match uninterrupted(|| unsafe { syscall!(process_vm_readv(own, &to, 1, &from, 1, 0)) })? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            copied => done += copied as usize,
+        }
+    }
+    Ok(())
+}
+
+/// How much of a copy goes through a file at a time.
+const PIECE: usize = 64 << 10;
+
+/// [`copy_own`] by calls that no system forbids: the kernel writes the bytes to a memory file, and reads them from there.
+///
+/// # Safety
+/// As there.
+unsafe fn copy_through_file(start: usize, copy: *mut c_void, len: usize) -> io::Result<()> {
+    let file = SharedMemory::create(c"oxshmem copy", PIECE as u64, Pages::Small)?;
+    let fd = file.fd().as_raw_fd();
+    let mut done = 0;
+    while done < len {
+        let (from, to) = ((start as *const c_void).wrapping_byte_add(done), copy.wrapping_byte_add(done));
+        // SAFETY: the kernel checks what it reads.
+        let written = uninterrupted(|| unsafe { syscall!(pwrite(fd, from, PIECE.min(len - done), 0)) })?;
+        // SAFETY: no more comes back than was written, and the caller promises that `copy` is writable to its end.
+        match uninterrupted(|| unsafe { syscall!(pread(fd, to, written as usize, 0)) })? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             copied => done += copied as usize,
         }
@@ -94,7 +131,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-    use crate::memory::{AddressRange, Pages, SharedMemory};
+    use crate::memory::AddressRange;
 
     #[test]
     fn parts_of_one_file_are_one_mapping_and_neighbours_are_not() {
@@ -126,13 +163,16 @@ mod tests {
     #[test]
     fn the_kernel_copies_memory_of_this_process() {
         let words: Vec<u8> = (0..100_000).map(|i| i as u8).collect();
-        let mut copy = vec![0_u8; words.len()];
-        // SAFETY: the copy is as long, and nothing else uses it.
-        let copied = unsafe { copy_own(words.as_ptr() as usize, copy.as_mut_ptr().cast(), words.len()) };
-        copied.expect("this process may read its own memory");
-        assert!(copy == words);
-        // SAFETY: the copy has room for the byte.
-        assert!(unsafe { copy_own(0, copy.as_mut_ptr().cast(), 1) }.is_err(), "nothing is mapped there");
+        let ways: [unsafe fn(usize, *mut c_void, usize) -> io::Result<()>; 2] = [copy_own, copy_through_file];
+        for way in ways {
+            let mut copy = vec![0_u8; words.len()];
+            // SAFETY: the copy is as long, and nothing else uses it.
+            let copied = unsafe { way(words.as_ptr() as usize, copy.as_mut_ptr().cast(), words.len()) };
+            copied.expect("this process may read its own memory");
+            assert!(copy == words);
+            // SAFETY: the copy has room for the byte.
+            assert!(unsafe { way(0, copy.as_mut_ptr().cast(), 1) }.is_err(), "nothing is mapped there");
+        }
     }
 
     #[test]
