@@ -64,6 +64,21 @@ fn accept(version: u32) -> Result<(), String> {
     }
 }
 
+/// The newest interface that makes a difference to us. EFA's provider lets cards of the first generations move the bytes only for programs
+/// that ask for this one or a later one; for others software in the target does.
+const NEWEST: u32 = 1 << 16 | 18;
+
+/// The interface that a library of this version is asked for: none asks for a newer one than its own.
+fn newest_of(version: u32) -> u32 {
+    version.clamp(VERSION, NEWEST)
+}
+
+/// The interface that this library is asked for.
+pub(crate) fn interface(library: &Libfabric) -> u32 {
+    // SAFETY: it has no preconditions.
+    newest_of(unsafe { (library.version)() })
+}
+
 /// Whether libfabric has been told how many peers there are, by the user or by us.
 pub(crate) fn peers_are_known() -> bool {
     std::env::var_os(PEERS).is_some()
@@ -94,5 +109,17 @@ mod tests {
         assert_eq!(accept(version(1, 11)), Err("the one here is 1.11, and 1.15 is needed".into()));
         let error = unusable(accept(version(1, 14)).expect_err("it is too old")).to_string();
         assert!(error.contains("1.14") && error.contains("install libfabric 1.15 or later"), "{error}");
+    }
+
+    /// EFA's cards of the first generations moved no bytes: all libraries were asked for 1.15.
+    #[test]
+    fn the_interface_by_which_efas_cards_move_the_bytes_is_asked_for_where_it_is_there() {
+        let version = |major: u32, minor: u32| major << 16 | minor;
+        for old in [version(1, 15), version(1, 17)] {
+            assert_eq!(newest_of(old), old, "libfabric refuses a newer interface than its own");
+        }
+        for new in [version(1, 18), version(1, 22), version(2, 3)] {
+            assert_eq!(newest_of(new), version(1, 18));
+        }
     }
 }

@@ -16,7 +16,7 @@ use oxshmem_libfabric_sys::Libfabric;
 use crate::delivery::{EndpointWish, WISHES};
 use crate::devices::slingshot;
 use crate::info::Info;
-use crate::library::{library, meaning};
+use crate::library::{interface, library, meaning};
 use crate::preference::EndpointKind;
 
 /// The deprecated provider that is never used, because it hangs.
@@ -174,9 +174,9 @@ fn query(library: &'static Libfabric, selection: &Selection, wish: &EndpointWish
             (*entry.fabric_attr).prov_name = libc::strdup(provider.as_ptr());
         }
     }
-    let mut list = ptr::null_mut();
+    let (version, mut list) = (interface(library), ptr::null_mut());
     // SAFETY: the hints are an entry of libfabric's making; the list is freed below.
-    let code = unsafe { (library.getinfo)(fi::VERSION, ptr::null(), ptr::null(), 0, hints.entry(), &raw mut list) };
+    let code = unsafe { (library.getinfo)(version, ptr::null(), ptr::null(), 0, hints.entry(), &raw mut list) };
     if code != 0 {
         return Err(code);
     }

@@ -2,7 +2,7 @@
 //!
 //! The library exports few functions; everything else goes through tables in the objects, which [`inline`] does as the
 //! C headers do. Structs and tables have only ever grown at their ends, so one build serves every version from 1.5 on;
-//! what asks for a version asks for [`VERSION`], and members that came later are not touched.
+//! what asks for a version asks for [`VERSION`] or a later one, and members that came later are not touched.
 //!
 //! A signature that is not the header's does not compile:
 //!
@@ -21,7 +21,7 @@ use core::ffi::{c_char, c_int, c_void};
 
 pub use bindings::*;
 
-/// The version of the interface that is asked for: what old installations of Cray have.
+/// The oldest version of the interface that has all that we call: what old installations of Cray have.
 pub const VERSION: u32 = 1 << 16 | 15;
 /// An address that is not known.
 pub const FI_ADDR_UNSPEC: fi_addr_t = u64::MAX;
