@@ -18,6 +18,7 @@ use oxshmem_ucx_sys::{
     UCS_ERR_IO_ERROR, Ucx, ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucp_worker_h, ucs_status_ptr_t,
 };
 
+use super::unacknowledged::PIECE;
 use super::{Channel, LONGEST_MESSAGE, TOGETHER};
 use crate::devices::Devices;
 use crate::lane::UcxLane;
@@ -228,6 +229,46 @@ fn a_put_from_memory_that_may_only_be_read_is_copied() {
         assert!(target[..TABLE.len()] == TABLE, "the copies have not arrived whole");
         assert!(target[behind..] == TABLE[..TOGETHER], "the copy in the message has not arrived whole");
     }
+}
+
+/// UCX's active message where there is no memory for a whole piece of a put.
+unsafe extern "C" fn message_without_memory(
+    endpoint: ucp_ep_h,
+    id: c_uint,
+    header: *const c_void,
+    header_length: usize,
+    data: *const c_void,
+    n: usize,
+    param: *const ucp_request_param_t,
+) -> ucs_status_ptr_t {
+    if n == PIECE {
+        return failed();
+    }
+    let send = load::library().expect("it is open").am_send;
+    // SAFETY: the arguments of a call of UCX's go unchanged to it.
+    unsafe { send(endpoint, id, header, header_length, data, n, param) }
+}
+
+#[test]
+fn a_signal_does_not_follow_a_piece_that_was_refused() {
+    const BYTES: usize = PIECE + (64 << 10);
+    let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; BYTES + 64]);
+    let signal = Remote { offset: BYTES as u64, ..HEAP };
+    let change =
+        |ucx: &'static Ucx| -> &'static Ucx { Box::leak(Box::new(Ucx { am_send: message_without_memory, ..*ucx })) };
+    let mut signalled = None;
+    alone_over(&Settings::default(), &mut target, change, |net, channel| {
+        channel.longest_message = usize::MAX;
+        let signal = Some((signal, SignalUpdate::Set(1)));
+        // SAFETY: the source lives longer than the channel.
+        unsafe { channel.put_unacknowledged(&net.peers, HEAP, source.as_ptr(), BYTES, signal) }.expect("there is room");
+        while channel.outstanding() > 0 {
+            channel.progress(&net.peers).expect_err("a piece was refused");
+            net.serve();
+        }
+        signalled = Some(word(net, BYTES as u64));
+    });
+    assert!(signalled.is_none_or(|signalled| signalled == 0), "the signal tells of data that is not there");
 }
 
 #[test]

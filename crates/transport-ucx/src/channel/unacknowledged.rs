@@ -11,7 +11,7 @@ use super::{COPIED, Channel, Issued};
 use crate::peers::Directory;
 
 /// Longest piece: with its header it is one segment of TCP's, so it goes from UCX's buffer to its place with one copy.
-const PIECE: usize = 128 << 10;
+pub(super) const PIECE: usize = 128 << 10;
 
 /// From this many bytes on a put goes whole, and the target receives it to its place. A copy costs less than the
 /// messages of a rendezvous below: between two nodes of one machine broadcasts of 256 KiB took 66 us in pieces and 80
@@ -43,7 +43,8 @@ impl Channel {
             let task = TargetTask::Put { to: to_piece.position(), signal: signal.filter(|_| start == n) };
             let data = if n < LONG { RequestData::Borrowed(data) } else { RequestData::Long(data) };
             self.send_unacknowledged(peers, to.pe, task, data);
-            if start == n {
+            // Behind a piece that UCX has not taken the signal would tell of data that do not come.
+            if start == n || self.has_failed() {
                 return Ok(());
             }
         }
