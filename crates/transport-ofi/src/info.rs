@@ -142,12 +142,9 @@ impl Info {
     }
 
     pub(crate) fn endpoint(&self) -> EndpointKind {
-        let provider = self.provider();
         // An entry that says nothing of either reaches all PEs.
         let reach = (self.get().caps | self.domain().caps) & (fi::FI_REMOTE_COMM | fi::FI_LOCAL_COMM);
-        let remote = reach != fi::FI_LOCAL_COMM;
-        let card = wants_pages(self.domain().mr_mode) && remote;
-        EndpointKind { native: !provider.contains(';'), provider, card, remote }
+        EndpointKind::of(self.provider(), wants_pages(self.domain().mr_mode), reach != fi::FI_LOCAL_COMM)
     }
 
     /// A speed and a network, if the entry knows its card.

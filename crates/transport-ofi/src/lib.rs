@@ -1,7 +1,7 @@
 //! The provider over libfabric.
 //!
 //! libfabric is opened at run time. [`PROVIDER`] says what it has here, and makes endpoints of one offer. The demands that an entry
-//! of libfabric's list makes are obeyed; its name decides only which of several is taken, and whether a card does its atomics.
+//! of libfabric's list makes are obeyed; its name decides only which of several is taken, and what a card does for it.
 //!
 //! * `list` asks libfabric, `info` reads an entry of its list, `preference` and `rails` take the best ones, `devices` asks the kernel.
 //! * `objects` has the objects of one endpoint, `slots` the slots of its operations, `registered` our memory there, `peers` the

@@ -2,7 +2,7 @@
 //! the user has selected.
 //!
 //! How an endpoint is used follows from what its entry says of itself and never from its provider's name. Names decide only which of
-//! several is the better one, and whether a card does its atomics (`preference`); and the deprecated provider `sockets` is never used,
+//! several is the better one, and what a card does for it (`preference`); and the deprecated provider `sockets` is never used,
 //! because it hangs.
 
 use std::collections::BTreeSet;

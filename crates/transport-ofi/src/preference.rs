@@ -22,7 +22,17 @@ const STANDING: &[&str] = &["cxi", "verbs", "efa", "psm3", "opx", "psm2", "usnic
 /// Slingshot card's is one of software's progress as well.
 const ATOMICS_BY_SOFTWARE: &[&str] = &["efa"];
 
+/// Providers that drive a card and have the processor move the data. Later versions of `opx` list the demands on memory that we say we meet
+/// as their own, and so look like a card's.
+const MOVED_BY_THE_PROCESSOR: &[&str] = &["opx", "psm2", "psm3"];
+
 impl EndpointKind {
+    /// The kind of this provider's endpoints. Those that want pages demand memory that is really there.
+    pub(crate) fn of(provider: String, wants_pages: bool, remote: bool) -> Self {
+        let card = wants_pages && remote && !MOVED_BY_THE_PROCESSOR.contains(&provider.as_str());
+        Self { native: !provider.contains(';'), provider, card, remote }
+    }
+
     /// Whether a card does what atomics the provider has. A layer above a card's provider makes them of messages.
     pub(crate) fn atomics_are_a_cards(&self) -> bool {
         self.card && self.native && !ATOMICS_BY_SOFTWARE.contains(&self.provider.as_str())
@@ -79,6 +89,21 @@ mod tests {
             "shm",
         ];
         assert_eq!(names, wanted);
+    }
+
+    /// Newer versions of libfabric made a card of Omni-Path's `opx`: it was taken unasked, and left atomics to itself.
+    #[test]
+    fn who_has_the_processor_move_the_data_is_no_card() {
+        for name in ["opx", "psm2", "psm3"] {
+            let kind = EndpointKind::of(name.into(), true, true);
+            assert!(!kind.card && !kind.atomics_are_a_cards() && kind.native && kind.remote, "{kind:?}");
+        }
+        assert!(EndpointKind::of("cxi".into(), true, true).card && EndpointKind::of("pigeon".into(), true, true).card);
+        let layered = EndpointKind::of("verbs;ofi_rxm".into(), true, true);
+        assert!(layered.card && !layered.native);
+        for software in [EndpointKind::of("tcp".into(), false, true), EndpointKind::of("shm".into(), true, false)] {
+            assert!(!software.card, "{software:?}");
+        }
     }
 
     /// Jobs of one PE on each node left their atomics to EFA's software, as if a card did them.

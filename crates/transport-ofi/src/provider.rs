@@ -69,7 +69,7 @@ fn offers(participant: &Participant<'_>, wanted: &WantedTransport<'_>) -> Offers
             (false, _) if wanted.named => Grade::Software,
             (false, _) => {
                 // Omni-Path's own providers are among these: they drive a card, and the processor moves the data.
-                offers.rejected.push(rejected("only by name: libfabric's list shows no card for it"));
+                offers.rejected.push(rejected("only by name: no card moves its data"));
                 continue;
             }
         };
