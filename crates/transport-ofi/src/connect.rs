@@ -9,6 +9,10 @@ use crate::endpoint::Issued;
 use crate::engine::Engine;
 use crate::message::Message;
 
+/// EFA's fabric without libfabric's own protocol. It has the provider, the domains and the addresses of the other one, and its endpoints do
+/// not understand that one's messages. Only cards that write have it, and libfabric from 2.1 on, which lists it first.
+const DIRECT: &str = "efa-direct";
+
 impl Engine {
     /// The address of a peer for an operation that is about to be issued. Before the first operation it has heard of
     /// us, so that after any barrier two PEs either both know each other or have nothing under way between them. So a
@@ -44,6 +48,12 @@ impl Engine {
         if address.provider != mine {
             return Err(Error::new(format!("PE {pe} uses libfabric's provider {}, this PE {mine}", address.provider))
                 .fix("set SHMEM_TRANSPORT=ofi:PROVIDER to one that all nodes have"));
+        }
+        let (ours, theirs) = (self.first.objects.info.place().0, &address.rails[0].fabric);
+        if (ours == DIRECT) != (theirs == DIRECT) {
+            return Err(Error::new(format!("PE {pe} is on libfabric's fabric {theirs}, this PE on {ours}"))
+                .because("their endpoints do not understand each other's messages")
+                .fix("set SHMEM_OFI_FABRIC to one that all nodes have, for EFA to efa"));
         }
         let met = self.first.meet(pe, 0, &address.rails[0])?;
         self.meet(pe, &address.rails)?;

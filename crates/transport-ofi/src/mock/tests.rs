@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
-use oxshmem_transport::{Amo, Fabric, GetArguments, suite};
+use oxshmem_transport::{Amo, Fabric, GetArguments, LaneOptions, PutArguments, suite};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::calls::open_fabric;
@@ -22,8 +22,9 @@ use super::objects::end_of;
 use super::operation::MockEffect;
 use super::transfer::CONSTANTS;
 use super::wire;
+use crate::address::PeAddress;
 use crate::list::Selection;
-use crate::provider::open_with;
+use crate::provider::{Ofi, open_with};
 use one_sided::{DATA, FLAG, LONG, SOURCE, one_sided, one_sided_by, puts_under_way};
 
 static MOCK: Libfabric = Libfabric { getinfo, freeinfo, dupinfo, fabric, strerror, version };
@@ -172,6 +173,26 @@ fn fault_P_efa_has_no_atomics() {
     let _alone = alone();
     let refused = pe_with_atomics("mock_efa", 0, 1, 1).err().expect("an error").to_string();
     assert!(refused.contains("lacks an atomic"), "{refused}");
+}
+
+/// A node with an older card, or an older libfabric, has EFA's other fabric. Its PEs were waited for, as if they were dead.
+#[test]
+fn fault_P_efa_has_two_fabrics_that_do_not_understand_each_other() {
+    let _alone = alone();
+    let selection = Selection { provider: Some("mock_efa".into()), pes: 2, ..Selection::default() };
+    let [here, there] = [0, 1].map(|me| Ofi::open(&MOCK, me, suite::PATIENCE, &selection).expect("the mock opens"));
+    let mut address = PeAddress::decode(1, &there.address()).expect("it is one");
+    address.rails[0].fabric = "efa-direct".into();
+    let addresses = vec![here.address(), address.encode()];
+    here.connect(Box::new(suite::AllAddresses(addresses))).expect("it connects");
+    let lane = here.lane(LaneOptions::default()).expect("a lane");
+    // SAFETY: the source is static.
+    let left = unsafe { lane.put_nbi(&PutArguments { to: DATA, source: SOURCE.as_ptr(), n: 8 }) };
+    assert_eq!(left, 0, "what has failed does not wait for room");
+    let error = lane.progress().expect_err("the fabrics differ").to_string();
+    for part in ["PE 1 is on libfabric's fabric efa-direct, this PE on mock_efa", "SHMEM_OFI_FABRIC"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
 }
 
 #[test]
