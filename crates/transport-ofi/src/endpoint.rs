@@ -45,7 +45,7 @@ pub(crate) struct Endpoint {
     inject: usize,
     /// Puts of at most this many bytes are injected from where they are.
     at_once: usize,
-    /// Longest operation.
+    /// Longest put or get.
     pub(crate) longest: usize,
     /// Local memory has to be registered.
     local: bool,
@@ -89,7 +89,7 @@ impl Endpoint {
             own: OwnMemory::default(),
             inject,
             at_once: if reads_at_once { inject } else { 0 },
-            longest: objects.info.ep().max_msg_size,
+            longest: objects.info.longest(),
             reads_at_once,
             objects,
             slots,
@@ -126,7 +126,7 @@ impl Endpoint {
 
     /// Bytes of the longest message.
     pub(crate) fn longest_message(&self) -> usize {
-        self.longest.min(self.slots.room_length())
+        self.objects.info.ep().max_msg_size.min(self.slots.room_length())
     }
 
     /// Makes known a peer's rail of this number.

@@ -120,6 +120,13 @@ impl Info {
         self.domain().data_progress == fi::FI_PROGRESS_MANUAL && !wants_pages(self.domain().mr_mode)
     }
 
+    /// The longest operation. A put that is to be read back is no longer than those behind which a read takes effect, if the entry says how
+    /// long these are.
+    pub(crate) fn longest(&self) -> usize {
+        let fi::fi_ep_attr { max_msg_size: most, max_order_raw_size: read_behind, .. } = *self.ep();
+        if self.delivery == Delivery::ReadBack && read_behind > 0 { most.min(read_behind) } else { most }
+    }
+
     /// Puts to one PE take effect in the order in which they were issued.
     pub(crate) fn orders_puts(&self) -> bool {
         let both = self.tx().msg_order & self.rx().msg_order;

@@ -12,6 +12,7 @@ pub(super) struct Nature {
     pub(super) injects: usize,
     pub(super) order: u64,
     pub(super) waw: usize,
+    pub(super) raw: usize,
     pub(super) delivers: bool,
     pub(super) queue: usize,
     pub(super) longest: usize,
@@ -35,6 +36,7 @@ pub(super) const NATURES: &[Nature] = &[Nature {
         | fi::FI_ORDER_RAW
         | fi::FI_ORDER_WAR,
     waw: usize::MAX,
+    raw: usize::MAX,
     delivers: true,
     // Operations under way, which are over at once.
     queue: 1024,

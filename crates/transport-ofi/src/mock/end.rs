@@ -172,19 +172,17 @@ impl MockEnd {
         if self.domain > 0 && !self.dice.one_in(8) {
             return;
         }
-        let reads = self.pending.iter().any(|it| matches!(it.operation.what, MockEffect::Get { .. }));
-        if !self.late.is_empty() && (reads || self.dice.one_in(3)) {
-            let mut late = std::mem::take(&mut self.late);
-            late.iter_mut().filter(|it| !it.asked).for_each(|it| it.asked = self.ask(it));
+        if !self.late.is_empty() {
+            let (mut late, all) = (std::mem::take(&mut self.late), self.dice.one_in(3));
+            let goes = |it: &&mut MockPending| !it.asked && (all || self.is_read_back(it));
+            late.iter_mut().filter(goes).for_each(|it| it.asked = self.ask(it));
             self.late = late;
         }
         let (count, nature) = (self.pending.len(), self.nature);
         let chosen = self.dice.below(count);
         let is_free = |i: usize| {
             let it = &self.pending[i];
-            // A read comes behind the puts before it that are late.
-            let is_before = |late: &MockPending| late.number < it.number && late.operation.to == it.operation.to;
-            let is_behind = matches!(it.operation.what, MockEffect::Get { .. }) && self.late.iter().any(is_before);
+            let is_behind = self.late.iter().any(|late| it.reads_behind(late, nature));
             let follows = |earlier: &MockPending| {
                 earlier.operation.to == it.operation.to
                     && nature.follows(it.operation.what.place(), earlier.operation.what.place())
@@ -210,6 +208,11 @@ impl MockEnd {
             _ => it.asked = self.ask(&it),
         }
         self.pending.insert(next, it);
+    }
+
+    /// Whether a get waits for a put that is late.
+    fn is_read_back(&self, late: &MockPending) -> bool {
+        self.pending.iter().any(|it| it.reads_behind(late, self.nature))
     }
 
     /// Sends the command of an operation. Whether there was room.
@@ -293,6 +296,15 @@ impl MockEnd {
             check(context);
             self.done.push_back((context, n));
         }
+    }
+}
+
+impl MockPending {
+    /// Whether it is a get that takes effect behind a put that is late.
+    fn reads_behind(&self, late: &Self, nature: &Nature) -> bool {
+        let (this, before) = (&self.operation, &late.operation);
+        let is_later = matches!(this.what, MockEffect::Get { .. }) && late.number < self.number && before.to == this.to;
+        is_later && nature.follows(this.what.place(), before.what.place())
     }
 }
 

@@ -85,7 +85,7 @@ pub(super) unsafe extern "C" fn getinfo(
         whole.rx.msg_order = nature.order;
         whole.ep.max_msg_size = nature.longest;
         whole.ep.max_order_waw_size = nature.waw;
-        whole.ep.max_order_raw_size = nature.waw;
+        whole.ep.max_order_raw_size = nature.raw;
         whole.ep.max_order_war_size = nature.waw;
         whole.domain.mr_mode = nature.mr_mode;
         let progress = if nature.by_software { fi::FI_PROGRESS_MANUAL } else { fi::FI_PROGRESS_AUTO };

@@ -14,6 +14,8 @@ pub(super) struct Nature {
     /// Orderings that it keeps, and up to which length for puts.
     pub(super) order: u64,
     pub(super) waw: usize,
+    /// The longest put behind which it keeps a get.
+    pub(super) raw: usize,
     /// Whether it can complete a put when its effect is there.
     pub(super) delivers: bool,
     pub(super) queue: usize,
@@ -63,7 +65,7 @@ impl Nature {
             (OrderPlace::Put(n), OrderPlace::Put(_)) => written(n),
             (OrderPlace::Message, OrderPlace::Message) => keeps(fi::FI_ORDER_SAS),
             (OrderPlace::Message, OrderPlace::Put(_)) => keeps(fi::FI_ORDER_SAW),
-            (OrderPlace::Get, OrderPlace::Put(_)) => keeps(fi::FI_ORDER_RAW),
+            (OrderPlace::Get, OrderPlace::Put(n)) => keeps(fi::FI_ORDER_RAW) && n <= self.raw,
             _ => false,
         }
     }
@@ -77,6 +79,7 @@ const USUAL: Nature = Nature {
     injects: 0,
     order: 0,
     waw: 0,
+    raw: usize::MAX,
     delivers: true,
     queue: 64,
     longest: usize::MAX,
@@ -110,13 +113,14 @@ pub(super) const NATURES: &[Nature] = &[
         cards: 4,
         ..USUAL
     },
-    // Cards that want every local buffer registered and acknowledge before the data is there.
+    // Cards that want every local buffer registered and acknowledge before the data is there; a get may overtake the longest puts.
     Nature {
         name: c"mock_local",
         mr_mode: fi::FI_MR_LOCAL | fi::FI_MR_VIRT_ADDR | fi::FI_MR_ALLOCATED | fi::FI_MR_PROV_KEY,
         inject: 32,
         injects: 32,
         order: fi::FI_ORDER_RAW,
+        raw: 800,
         delivers: false,
         queue: 16,
         longest: 1000,
