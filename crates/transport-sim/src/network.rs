@@ -177,15 +177,15 @@ impl Pe {
                 self.note(|| format!("loses {} of {}, to read it again", range(operation, part), describe(operation)));
                 (operation.parts[part].read, operation.parts[part].lost) = (None, true);
             }
-            QueueStep::Land { operation, part } => {
-                let operation = &mut queue.operations[operation];
+            QueueStep::Land { operation: place, part } => {
+                let operation = &mut queue.operations[place];
                 self.note(|| format!("lands {} of {}", range(operation, part), describe(operation)));
                 let landed = self.land(operation, part);
                 act(if operation.is_ordered() { operation.to.pe } else { self.me });
                 operation.parts.swap_remove(part);
                 if let Err(wrong) = landed {
-                    operation.parts.clear();
                     operation.account.fail(wrong.error(operation.to.pe));
+                    queue.refuse(place);
                 }
             }
             QueueStep::Complete { operation } => {

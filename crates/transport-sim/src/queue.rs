@@ -4,7 +4,7 @@
 //! - Parts land in any order, each once, and an operation completes some time after its last part has landed.
 //! - The operations of one lane to one PE keep the order of a fence between them: nothing behind it lands before all in front
 //!   of it have landed. Gets are not ordered by fences.
-//! - A signal lands after the data of its put.
+//! - A signal lands after the data of its put. Behind data that were refused it does not land.
 //! - Operations of different lanes, and to different PEs, have no order.
 
 use crate::operation::{Movement, Operation, OperationPart, PutSource};
@@ -106,8 +106,68 @@ impl OperationQueue {
         steps
     }
 
+    /// An operation was refused: nothing more of it lands, and no atomic that is its signal, or that a fence of its lane has put behind it.
+    pub(crate) fn refuse(&mut self, operation: usize) {
+        let Operation { number, ref place, to, ref action, .. } = self.operations[operation];
+        let (lane, put_era, is_put) = (place.lane, place.put_era, matches!(action, Movement::Put(_)));
+        for other in &mut self.operations {
+            let its = &other.place;
+            let is_beside = is_put && its.lane == lane && other.to.pe == to.pe;
+            let is_behind = is_beside && (its.after == Some(number) || its.put_era > put_era);
+            if other.number == number || is_behind && matches!(other.action, Movement::Amo(..)) {
+                other.parts.clear();
+            }
+        }
+    }
+
     /// How many operations are under way, of those that `chosen` names.
     pub(crate) fn count(&self, chosen: impl Fn(&Operation) -> bool) -> u32 {
         self.operations.iter().filter(|operation| chosen(operation)).count() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+    use std::sync::Arc;
+
+    use oxshmem_transport::{Amo, Region, Remote, Width};
+
+    use super::*;
+    use crate::operation::LanePlace;
+
+    #[test]
+    fn no_signal_lands_behind_data_that_were_refused() {
+        let mut queue = OperationQueue::default();
+        let mut push = |lane, pe, put_era, after, is_put: bool| {
+            let put = || Movement::Put(PutSource::Copied([0; 8].into()));
+            let action = if is_put { put() } else { Movement::Amo(Width::Eight, Amo::Add(1), ptr::null_mut()) };
+            let number = queue.new_operation();
+            queue.push(Operation {
+                number,
+                place: LanePlace { since: 0, lane, era: 0, put_era, after },
+                account: Arc::default(),
+                to: Remote { pe, region: Region::Heap, offset: 0 },
+                action,
+                parts: vec![OperationPart { bytes: 0..8, read: None, lost: false }],
+                kept: false,
+                target: String::new(),
+            });
+            number
+        };
+        let data = push(1, 1, 0, None, true);
+        push(1, 1, 0, Some(data), false);
+        push(1, 1, 1, None, false);
+        // Not behind the put, of another lane, to another PE, and no atomic.
+        push(1, 1, 0, None, false);
+        push(2, 1, 1, None, false);
+        push(1, 2, 1, None, false);
+        push(1, 1, 1, None, true);
+        queue.refuse(0);
+        let landed: Vec<bool> = queue.operations.iter().map(Operation::has_landed).collect();
+        assert_eq!(landed, [true, true, true, false, false, false, false]);
+        // An atomic that was refused takes nothing with it.
+        queue.refuse(3);
+        assert_eq!(queue.operations.iter().filter(|operation| operation.has_landed()).count(), 4);
     }
 }
