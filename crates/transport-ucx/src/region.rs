@@ -75,6 +75,11 @@ impl Regions {
                 packed
             })
         };
+        if packed.is_err() {
+            // No peer can reach it, and a context that ends must have no registrations.
+            // SAFETY: the registration was just made, of this context, and nobody else has it.
+            unsafe { (ucx.mem_unmap)(context, handle) };
+        }
         Ok(Registration { handle, packed: packed? })
     }
 
@@ -98,5 +103,54 @@ impl Regions {
                 tracing::warn!(%error);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_void;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use oxshmem_test_folder::not_run;
+    use oxshmem_ucx_sys::{UCS_ERR_IO_ERROR, Ucx, ucp_context_h, ucs_status_t};
+
+    use super::*;
+    use crate::devices::Devices;
+    use crate::load;
+
+    /// Registrations that have ended.
+    static ENDED: AtomicUsize = AtomicUsize::new(0);
+
+    unsafe extern "C" fn no_key(
+        _context: ucp_context_h,
+        _memory: ucp_mem_h,
+        _key: *mut *mut c_void,
+        _size: *mut usize,
+    ) -> ucs_status_t {
+        UCS_ERR_IO_ERROR
+    }
+
+    unsafe extern "C" fn end(context: ucp_context_h, memory: ucp_mem_h) -> ucs_status_t {
+        ENDED.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the arguments of a call of UCX's go unchanged to it.
+        unsafe { (load::library().expect("it is open").mem_unmap)(context, memory) }
+    }
+
+    #[test]
+    fn memory_without_a_key_does_not_stay_registered() {
+        let mut context = match UcxContext::new(Some("tcp"), Devices::with(&[]), 1, false) {
+            Ok(made) => made,
+            Err(error) => return not_run(error),
+        };
+        let made = Arc::get_mut(&mut context).expect("nobody else has it");
+        made.ucx = Box::leak(Box::new(Ucx { rkey_pack: no_key, mem_unmap: end, ..*made.ucx }));
+        let mut memory = [0_u8; 64];
+        let regions = Regions::new(context);
+        let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
+        let error = regions.register(Region::Heap, segment).expect_err("there is no key").to_string();
+        assert!(error.contains("registered memory has no key"), "{error}");
+        assert_eq!(ENDED.load(Ordering::Relaxed), 1, "the card still pins it");
+        regions.close();
+        assert_eq!(ENDED.load(Ordering::Relaxed), 1, "a registration ends twice");
     }
 }
