@@ -6,12 +6,12 @@ use std::sync::Arc;
 use oxshmem_base::Error;
 use oxshmem_transport::{Region, RegionPiece, RegionPieces, RegisteredMemory, Segment};
 use oxshmem_ucx_sys::{
-    UCP_MEM_MAP_PARAM_FIELD_ADDRESS, UCP_MEM_MAP_PARAM_FIELD_LENGTH, ucp_mem_h, ucp_mem_map_params_t,
+    UCP_MEM_MAP_PARAM_FIELD_ADDRESS, UCP_MEM_MAP_PARAM_FIELD_LENGTH, UCS_OK, ucp_mem_h, ucp_mem_map_params_t,
 };
 use parking_lot::Mutex;
 
 use crate::keys::MemoryKey;
-use crate::objects::{UcxContext, blank, check};
+use crate::objects::{UcxContext, blank, check, meaning};
 
 /// The registered regions. `memory` bounds what is done by our own processor.
 pub(crate) struct Regions {
@@ -61,10 +61,11 @@ impl Regions {
         let mut handle = ptr::null_mut();
         // SAFETY: the segment stays mapped while the fabric is open, which is what `Segment` means.
         let mapped = unsafe { (ucx.mem_map)(context, &params, &mut handle) };
-        check(ucx, "symmetric memory cannot be registered", mapped).map_err(|error| {
+        if mapped != UCS_OK {
+            let why = format!("{} ({len} bytes at {address:p})", meaning(ucx, mapped));
             let limit = "raise the limit of locked memory (ulimit -l), or use less with SHMEM_SYMMETRIC_SIZE";
-            error.because(format!("{len} bytes at {address:p}")).fix(limit)
-        })?;
+            return Err(Error::new("UCX: symmetric memory cannot be registered").because(why).fix(limit));
+        }
         let (mut buffer, mut size) = (ptr::null_mut(), 0);
         // SAFETY: the registration is of this context; UCX's buffer is copied, then released.
         let packed = unsafe {
@@ -136,18 +137,45 @@ mod tests {
         unsafe { (load::library().expect("it is open").mem_unmap)(context, memory) }
     }
 
-    #[test]
-    fn memory_without_a_key_does_not_stay_registered() {
+    unsafe extern "C" fn map_nothing(
+        _context: ucp_context_h,
+        _params: *const ucp_mem_map_params_t,
+        _memory: *mut ucp_mem_h,
+    ) -> ucs_status_t {
+        UCS_ERR_IO_ERROR
+    }
+
+    /// The error with which this UCX refuses 64 bytes, and the regions that they are no part of. `None`: there is no UCX.
+    fn refused(change: impl FnOnce(&'static Ucx) -> Ucx) -> Option<(String, Regions)> {
         let mut context = match UcxContext::new(Some("tcp"), Devices::with(&[]), 1, false) {
             Ok(made) => made,
-            Err(error) => return not_run(error),
+            Err(error) => {
+                not_run(error);
+                return None;
+            }
         };
         let made = Arc::get_mut(&mut context).expect("nobody else has it");
-        made.ucx = Box::leak(Box::new(Ucx { rkey_pack: no_key, mem_unmap: end, ..*made.ucx }));
+        made.ucx = Box::leak(Box::new(change(made.ucx)));
         let mut memory = [0_u8; 64];
         let regions = Regions::new(context);
         let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
-        let error = regions.register(Region::Heap, segment).expect_err("there is no key").to_string();
+        let error = regions.register(Region::Heap, segment).expect_err("it is refused").to_string();
+        Some((error, regions))
+    }
+
+    #[test]
+    fn memory_that_is_refused_says_why() {
+        let Some((error, _)) = refused(|ucx| Ucx { mem_map: map_nothing, ..*ucx }) else { return };
+        let why = meaning(load::library().expect("it is open"), UCS_ERR_IO_ERROR);
+        for part in ["symmetric memory cannot be registered", why.as_str(), "64 bytes at 0x"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+
+    #[test]
+    fn memory_without_a_key_does_not_stay_registered() {
+        let changed = refused(|ucx| Ucx { rkey_pack: no_key, mem_unmap: end, ..*ucx });
+        let Some((error, regions)) = changed else { return };
         assert!(error.contains("registered memory has no key"), "{error}");
         assert_eq!(ENDED.load(Ordering::Relaxed), 1, "the card still pins it");
         regions.close();
