@@ -19,6 +19,13 @@ pub(crate) struct Registration {
     _object: FiObject<fi::fid_mr>,
 }
 
+/// The attributes of a registration, which are longer in interfaces from 1.18 on: the further members are zero.
+#[repr(C)]
+struct RegistrationAttributes {
+    known: fi::fi_mr_attr,
+    _later: [u64; 16],
+}
+
 /// All accesses: for memory that peers reach, and for the slots' own bytes.
 pub(crate) const EVERYTHING: u64 =
     fi::FI_READ | fi::FI_WRITE | fi::FI_REMOTE_READ | fi::FI_REMOTE_WRITE | fi::FI_SEND | fi::FI_RECV;
@@ -29,16 +36,16 @@ impl Registration {
         let iov = fi::iovec { iov_base: base.cast(), iov_len: len };
         let mode = objects.mr_mode();
         // SAFETY: every member of the attributes is a number or a pointer, for which zero is a value.
-        let mut attr: fi::fi_mr_attr = unsafe { std::mem::zeroed() };
-        attr.mr_iov = &raw const iov;
-        attr.iov_count = 1;
-        attr.access = access;
+        let mut attr = RegistrationAttributes { known: unsafe { std::mem::zeroed() }, _later: [0; 16] };
+        attr.known.mr_iov = &raw const iov;
+        attr.known.iov_count = 1;
+        attr.known.access = access;
         if mode & fi::FI_MR_PROV_KEY == 0 {
-            attr.requested_key = objects.next_key();
+            attr.known.requested_key = objects.next_key();
         }
         let mut mr = ptr::null_mut();
         // SAFETY: the domain is open as long as `objects`; attributes and vector live during the call.
-        let code = unsafe { fi_mr_regattr(objects.domain(), &raw const attr, 0, &raw mut mr) };
+        let code = unsafe { fi_mr_regattr(objects.domain(), (&raw const attr).cast(), 0, &raw mut mr) };
         check(code).map_err(|code| refused(objects, len, code))?;
         // SAFETY: the call above has just opened the registration, and nobody else closes it.
         let object = unsafe { FiObject::new(mr) };
