@@ -151,7 +151,7 @@ impl Endpoint {
         }
         // SAFETY: libfabric gives back the context that it was given, which is a slot of ours.
         if let SlotUse::Receive = unsafe { &(*slot).used_for } {
-            return self.received(slot, len, failed.map(|(code, _)| code), heard);
+            return self.received(slot, len, failed, heard);
         }
         // SAFETY: libfabric gives back the context that it was given, a slot of ours, and with it the operation ends.
         let (used_for, room) = unsafe {
@@ -195,20 +195,38 @@ impl Endpoint {
         }
     }
 
-    /// A slot that waits for messages has got one, or is given back for another reason.
-    fn received(&mut self, slot: *mut OperationSlot, len: usize, failed: Option<c_int>, heard: &mut Vec<Heard>) {
-        if failed == Some(fi::FI_ECANCELED) {
-            return;
-        }
-        if failed.is_none() {
-            // SAFETY: the slot's room holds the message, which was written before the completion.
-            let bytes = unsafe { std::slice::from_raw_parts(self.slots.room(slot), len.min(self.slots.room_length())) };
-            match Message::decode(bytes) {
-                Some(message) => heard.push(message),
-                None => tracing::warn!(bytes = bytes.len(), "a message that makes no sense was dropped"),
+    /// A slot that waits for messages has got one, or is given back for another reason. With a message that could not be received an answer
+    /// or a question is lost, for which some PE would wait for ever.
+    fn received(
+        &mut self,
+        slot: *mut OperationSlot,
+        len: usize,
+        failed: Option<(c_int, String)>,
+        heard: &mut Vec<Heard>,
+    ) {
+        match failed {
+            None => {
+                // SAFETY: the slot's room holds the message, which was written before the completion.
+                let bytes =
+                    unsafe { std::slice::from_raw_parts(self.slots.room(slot), len.min(self.slots.room_length())) };
+                match Message::decode(bytes) {
+                    Some(message) => heard.push(message),
+                    None => tracing::warn!(bytes = bytes.len(), "a message that makes no sense was dropped"),
+                }
             }
+            Some((fi::FI_ECANCELED, _)) => return,
+            Some((_, why)) if !self.peers.leaving => {
+                let error = Error::new("a message of another PE could not be received over libfabric")
+                    .because(why)
+                    .fix("look whether all nodes are alive and their network up; SHMEM_TRANSPORT=tcp goes another way");
+                self.broken.get_or_insert(error);
+            }
+            Some(_) => {}
         }
-        self.receive(slot);
+        // An endpoint that gives all slots back with errors would give back this one as well, without end.
+        if self.broken.is_none() {
+            self.receive(slot);
+        }
     }
 
     /// A message could not be delivered. A peer that has disconnected is not missed.

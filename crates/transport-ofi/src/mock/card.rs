@@ -74,6 +74,8 @@ pub(super) struct MockCard {
     /// The memory is lost, as on a card that is broken: puts, gets and atomics of peers end with an error. A test says so before it
     /// issues them, and they come through locks, so it is relaxed.
     pub(super) lost: AtomicBool,
+    /// The next message that comes to the endpoint is damaged on the way. Likewise.
+    pub(super) damages: AtomicBool,
     closed: AtomicBool,
 }
 
@@ -87,6 +89,7 @@ impl MockCard {
             waiting: Mutex::default(),
             served: AtomicU64::new(0),
             lost: AtomicBool::new(false),
+            damages: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         });
         if !nature.by_software {

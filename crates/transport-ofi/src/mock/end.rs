@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_base::chance::Dice;
 use oxshmem_libfabric_sys as fi;
@@ -162,6 +162,9 @@ impl MockEnd {
         let buffer = unsafe { std::slice::from_raw_parts_mut(ptr::with_exposed_provenance_mut(at), room) };
         if let Some(n) = self.messages.receive(buffer).map(<[u8]>::len) {
             self.receives.pop_front();
+            if self.card.damages.swap(false, Ordering::Relaxed) {
+                return self.errors.push_back((context, libc::EIO));
+            }
             self.complete(context, n);
         }
     }

@@ -298,6 +298,20 @@ fn a_signal_does_not_follow_data_that_a_rail_has_lost() {
     });
 }
 
+/// The peer's answer to the greeting is lost, which is not sent again.
+#[test]
+fn a_message_that_could_not_be_received_is_not_waited_for() {
+    let _alone = alone();
+    one_sided("mock_orderly", 1, |lane, ends| {
+        ENDS.lock()[ends[0]].1.damages.store(true, Ordering::Relaxed);
+        // SAFETY: the source stays.
+        unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), 8)) };
+        let error = lane.lane.progress().expect_err("a message is lost").to_string();
+        assert!(error.contains("a message of another PE could not be received"), "{error}");
+        assert_eq!(lane.lane.outstanding(), 0);
+    });
+}
+
 #[test]
 fn a_source_that_the_provider_cannot_map_is_copied() {
     let _alone = alone();
