@@ -152,13 +152,22 @@ impl Objects {
     /// Makes a peer's endpoint known to this one; `name` is its address.
     pub(crate) fn insert(&mut self, name: &[u8]) -> Result<fi::fi_addr_t, Error> {
         let mut address = fi::FI_ADDR_UNSPEC;
-        let (av, name) = (self.av.as_ptr(), name.as_ptr().cast());
+        let (av, bytes) = (self.av.as_ptr(), name.as_ptr().cast());
         // SAFETY: the bytes are an endpoint's own name, which says how long it is; one address is written.
-        let added = unsafe { fi_av_insert(av, name, 1, &raw mut address, 0, ptr::null_mut()) };
+        let added = unsafe { fi_av_insert(av, bytes, 1, &raw mut address, 0, ptr::null_mut()) };
         match added {
             1 => Ok(address),
-            code => Err(failed(&self.info, "a peer's address", code.min(0))),
+            0 => Err(self.foreign(name)),
+            code => Err(failed(&self.info, "a peer's address", code)),
         }
+    }
+
+    /// The error for an address that libfabric does not take, for which it has no code: mostly one of another kind of network.
+    fn foreign(&self, name: &[u8]) -> Error {
+        let (provider, domain) = (self.info.provider(), self.info.domain_name());
+        Error::new(format!("libfabric's provider {provider} on {domain} does not take a peer's address"))
+            .because(format!("it has {} bytes, and the address of this PE {}", name.len(), self.name.len()))
+            .fix("let SHMEM_OFI_FABRIC or SHMEM_OFI_DOMAIN name a network that all nodes have (`fi_info` lists them)")
     }
 
     /// Whether a thread may sleep on the descriptor now.

@@ -92,9 +92,13 @@ unsafe extern "C" fn insert(
 ) -> c_int {
     // SAFETY: an address vector of this library and a name of its kind; the caller's variable.
     unsafe {
-        let end = end_of(av);
+        let (end, name) = (end_of(av), name.cast::<EndName>().read_unaligned());
+        // No endpoint is called so.
+        if name.process == u64::MAX {
+            return 0;
+        }
         *address = end.peers.len() as u64;
-        end.peers.push(name.cast::<EndName>().read_unaligned());
+        end.peers.push(name);
     }
     1
 }

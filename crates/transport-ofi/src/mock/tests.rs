@@ -175,22 +175,38 @@ fn fault_P_efa_has_no_atomics() {
     assert!(refused.contains("lacks an atomic"), "{refused}");
 }
 
-/// A node with an older card, or an older libfabric, has EFA's other fabric. Its PEs were waited for, as if they were dead.
-#[test]
-fn fault_P_efa_has_two_fabrics_that_do_not_understand_each_other() {
-    let _alone = alone();
-    let selection = Selection { provider: Some("mock_efa".into()), pes: 2, ..Selection::default() };
+/// The error of a put to a PE of this provider whose address is changed.
+fn put_to_changed(provider: &str, change: impl FnOnce(&mut PeAddress)) -> String {
+    let selection = Selection { provider: Some(provider.into()), pes: 2, ..Selection::default() };
     let [here, there] = [0, 1].map(|me| Ofi::open(&MOCK, me, suite::PATIENCE, &selection).expect("the mock opens"));
     let mut address = PeAddress::decode(1, &there.address()).expect("it is one");
-    address.rails[0].fabric = "efa-direct".into();
+    change(&mut address);
     let addresses = vec![here.address(), address.encode()];
     here.connect(Box::new(suite::AllAddresses(addresses))).expect("it connects");
     let lane = here.lane(LaneOptions::default()).expect("a lane");
     // SAFETY: the source is static.
     let left = unsafe { lane.put_nbi(&PutArguments { to: DATA, source: SOURCE.as_ptr(), n: 8 }) };
     assert_eq!(left, 0, "what has failed does not wait for room");
-    let error = lane.progress().expect_err("the fabrics differ").to_string();
+    lane.progress().expect_err("the peer cannot be reached").to_string()
+}
+
+/// A node with an older card, or an older libfabric, has EFA's other fabric. Its PEs were waited for, as if they were dead.
+#[test]
+fn fault_P_efa_has_two_fabrics_that_do_not_understand_each_other() {
+    let _alone = alone();
+    let error = put_to_changed("mock_efa", |address| address.rails[0].fabric = "efa-direct".into());
     for part in ["PE 1 is on libfabric's fabric efa-direct, this PE on mock_efa", "SHMEM_OFI_FABRIC"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+/// The reason was "Success".
+#[test]
+fn an_address_that_is_not_taken_is_of_another_network() {
+    let _alone = alone();
+    let error = put_to_changed("mock_orderly", |address| address.rails[0].name = vec![0xFF; 28]);
+    for part in ["does not take a peer's address", "it has 28 bytes, and the address of this PE 16", "SHMEM_OFI_FABRIC"]
+    {
         assert!(error.contains(part), "{part}: {error}");
     }
 }
