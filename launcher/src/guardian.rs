@@ -223,7 +223,7 @@ mod tests {
         std::os::unix::fs::symlink(resolve("sleep".as_ref(), None, None).unwrap(), &program).unwrap();
         let mut child = Command::new(&program).arg0("sleep").arg("600").env(MARK, &mark).spawn().unwrap();
         sweep(&mark);
-        // Whoever is left ends by another signal.
+        // Another signal ends those that are left.
         let _ = Process::hold(child.id()).and_then(|process| process.signal(libc::SIGTERM));
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
     }

@@ -92,7 +92,11 @@ impl PmiSocket {
     pub(crate) fn ask<A>(&self, bytes: &[u8], next: impl Fn(&mut Incoming) -> Next<A>) -> Result<A, Error> {
         self.try_ask(bytes, next).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
-                if library::mpi_is_finalized() { ended_with_mpi() } else { orphaned() }
+                if library::mpi_is_finalized() {
+                    ended_with_mpi()
+                } else {
+                    orphaned()
+                }
             }
             _ => Error::new("the conversation with the launcher broke").because(error.to_string()),
         })

@@ -225,7 +225,7 @@ calls! {
     }
 
     memory in calls {
-        fn free[](ptr: *mut c_void);
+        fn free[](call: &'static str, ptr: *mut c_void);
     }
 
     context in exchange {

@@ -152,6 +152,6 @@ impl<T: ?Sized> Drop for SymmetricBox<'_, T> {
         reactor::forget(ptr::slice_from_raw_parts(start, bytes));
         // SAFETY: the block came from the allocation, and no code borrows it any more, neither here nor on the other
         // PEs, whose boxes are being dropped too before this returns.
-        unsafe { memory::free(start.cast()) }
+        unsafe { memory::free("shmem_free", start.cast()) }
     }
 }

@@ -154,7 +154,7 @@ mod tests {
         assert!(!is_dead(std::process::id()));
         assert!(is_dead(u32::MAX / 2));
         assert!(!is_dead(0), "a process that has not joined is not dead");
-        // A name that the kernel has cut in the middle of a letter is no text.
+        // A name that the kernel has cut in the middle of a character is no text.
         let name = std::fs::read("/proc/self/comm").expect("a process has a name");
         std::fs::write("/proc/self/comm", b"gr\xc3").expect("a process names itself");
         assert!(!is_dead(std::process::id()));

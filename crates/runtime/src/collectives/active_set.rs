@@ -29,6 +29,7 @@ use oxshmem_schedule::strided_team::Triplet;
 use parking_lot::Mutex;
 
 use crate::diagnosis::errors;
+use crate::memory::control::seat::Seat;
 use crate::memory::control::{self, ControlBlock, SETS_BYTES};
 use crate::start::job;
 use crate::start::state;
@@ -39,7 +40,7 @@ use crate::transfers::direct::FAST;
 use crate::wait::{self, Needs, Reason};
 
 pub(crate) use key::Key;
-pub(crate) use place::{Door, Places, Seat, SetPlace};
+pub(crate) use place::{Door, Places, SetPlace};
 pub(crate) use recent::SetName;
 use recent::{CalledBy, Recent};
 #[cfg(not(loom))]

@@ -3,11 +3,12 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::{CROWDED, DEDICATED, blank, settled};
-use crate::collectives::active_set::{Key, KnownSet, Places, Seat, SetName, SetPlace};
+use crate::collectives::active_set::{Key, KnownSet, Places, SetName, SetPlace};
 use crate::collectives::call::Call;
 use crate::collectives::node_eager::{post, take};
 use crate::collectives::node_exchange::exchange;
 use crate::memory::control::eager::EagerMemory;
+use crate::memory::control::seat::Seat;
 use crate::sync::{Apart, AtomicU32, Mistake, yield_now};
 use crate::teams::members::Members;
 use crate::teams::team::TeamState;

@@ -1,10 +1,10 @@
 //! Eager exchanges and posted broadcasts: no member reads what another one is writing, and each reads what belongs to its call.
 
 use super::{CROWDED, DEDICATED, Setting, blank, nothing};
-use crate::collectives::active_set::Seat;
 use crate::collectives::call::Call;
 use crate::collectives::node_eager::{exchange, fill, post, take};
 use crate::memory::control::eager::EagerMemory;
+use crate::memory::control::seat::Seat;
 use crate::sync::{Apart, AtomicU32, Mistake};
 use crate::teams::members::Members;
 use crate::teams::team::TeamState;

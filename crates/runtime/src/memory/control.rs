@@ -23,6 +23,7 @@ mod demand;
 pub(crate) mod eager;
 pub(crate) mod leaders;
 pub(crate) mod lines;
+pub(crate) mod seat;
 mod split;
 mod statement;
 mod window_array;

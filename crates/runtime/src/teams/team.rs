@@ -13,11 +13,11 @@ use oxshmem_schedule::step::Traffic;
 use oxshmem_schedule::strided_team::Triplet;
 use parking_lot::Mutex;
 
-use crate::collectives::active_set::Seat;
 use crate::collectives::chosen_ways::ChosenWays;
 use crate::collectives::free_buffers::{Leased, LeasedRing, Pool};
 use crate::memory::control::eager::EagerMemory;
 use crate::memory::control::lines::TeamLines;
+use crate::memory::control::seat::Seat;
 use crate::memory::control::{self, Slot, area::AREAS};
 use crate::start::job;
 use crate::start::state;

@@ -120,9 +120,9 @@ pub(crate) mod memory {
 
     /// # Safety
     /// As for the runtime's call of this name.
-    pub(crate) unsafe fn free(ptr: *mut c_void) {
+    pub(crate) unsafe fn free(call: &'static str, ptr: *mut c_void) {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
-        of_world(true, || unsafe { calls::free("shmem_free", ptr) });
+        of_world(true, || unsafe { calls::free(call, ptr) });
         if is_told() {
             detector::race_freed(ptr);
         }

@@ -17,11 +17,10 @@ pub(crate) unsafe fn allocate(here: &ThreadPe, call: &'static str, bytes: usize)
     Ok(here.job.store.in_heap(here.me, offset).cast())
 }
 
-pub(crate) unsafe fn free(here: &ThreadPe, ptr: *mut c_void) {
-    const CALL: &str = "shmem_free";
+pub(crate) unsafe fn free(here: &ThreadPe, call: &'static str, ptr: *mut c_void) {
     let offset = here.job.store.locate(here.me, ptr.cast(), 1).map_or(u64::MAX, |(_, offset)| offset);
-    let all = here.exchange(runtime::TeamHandle::world(), CALL, offset.to_le_bytes().into());
-    here.same_everywhere(CALL, &all);
+    let all = here.exchange(runtime::TeamHandle::world(), call, offset.to_le_bytes().into());
+    here.same_everywhere(call, &all);
     here.first_of(&all, || match here.job.store.free(offset) {
         Ok(()) => 0,
         Err(error) => here.fail(&error),
