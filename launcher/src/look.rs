@@ -212,9 +212,13 @@ mod tests {
         let folder = TestFolder::new("look");
         let program = folder.join(OsStr::from_bytes(b"gr\xc3"));
         std::os::unix::fs::symlink(resolve("sleep".as_ref(), None, None).unwrap(), &program).unwrap();
-        let mut child = Command::new(&program).arg0("sleep").arg("600").spawn().unwrap();
+        let mut child = Command::new(&program).arg0("sleep").arg("20").spawn().unwrap();
         assert_ne!(activity(child.id()), Activity::Ended);
-        assert!(Maps::of(child.id()).is_some_and(|maps| maps.executable().is_some()));
+        // A child closes its descriptors, and so ends the spawn, before the kernel maps the executable.
+        let is_mapped = || Maps::of(child.id()).is_some_and(|maps| maps.executable().is_some());
+        while !is_mapped() {
+            assert_ne!(activity(child.id()), Activity::Ended, "without an executable among its maps");
+        }
         child.kill().unwrap();
         while activity(child.id()) != Activity::Ended {}
         assert!(is_dying(child.id()));
