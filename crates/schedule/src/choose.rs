@@ -109,12 +109,11 @@ pub const STANDARD: &[Row] = &[
 /// Where they change was measured by `oxshmem tune` over TCP between two and four nodes that shared two processors; rows
 /// for so few nodes end there. Between two nodes a broadcast is one put: 2 MiB took 0.62 ms instead of 1.27 in pieces of
 /// 64 KiB; between four, pieces of 512 KiB took 1.24 instead of 2.24. Reductions of 32 KiB took 0.21 ms instead of 0.31 by
-/// a ring, which was the quicker one at 256 KiB; all-to-alls of up to 4 KiB 0.09 instead of 0.11.
+/// a ring, which was the quicker one at 256 KiB.
 pub const SERVED: &[Row] = &[
     row(Collective::Broadcast, 2, ALL, Schedule::Tree(Tree { radix: 2 })),
     row(Collective::Broadcast, 4, 64 * KIB, Schedule::Tree(Tree { radix: 4 })),
     row(Collective::Broadcast, 4, ALL, Schedule::Chain(Chain { segment: 512 * KIB })),
-    row(Collective::Alltoall, 4, 4 * KIB, Schedule::Bruck(Bruck)),
     row(IDEMPOTENT, ANY, 2 * KIB, dissemination(4, true)),
     row(IDEMPOTENT, 4, 64 * KIB, dissemination(2, true)),
     row(IDEMPOTENT, ANY, 16 * KIB, dissemination(2, true)),
