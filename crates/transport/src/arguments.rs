@@ -43,7 +43,7 @@ impl PutArguments {
     /// How many bytes at the end are left, if so many from the start were issued.
     #[inline(always)]
     pub fn left(&self, issued: Result<usize, Busy>) -> usize {
-        left(self.n, issued)
+        self.n.saturating_sub(issued.unwrap_or(0))
     }
 
     /// The put of the last `left` bytes.
@@ -57,7 +57,7 @@ impl GetArguments {
     /// How many bytes at the end are left, if so many from the start were issued.
     #[inline(always)]
     pub fn left(&self, issued: Result<usize, Busy>) -> usize {
-        left(self.n, issued)
+        self.n.saturating_sub(issued.unwrap_or(0))
     }
 
     /// The get of the last `left` bytes.
@@ -65,11 +65,6 @@ impl GetArguments {
         let done = self.n - left;
         Self { dest: self.dest.wrapping_add(done), from: self.from.plus(done), n: left }
     }
-}
-
-#[inline(always)]
-fn left(n: usize, issued: Result<usize, Busy>) -> usize {
-    n.saturating_sub(issued.unwrap_or(0))
 }
 
 #[cfg(test)]

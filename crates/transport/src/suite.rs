@@ -11,6 +11,7 @@ pub mod processes;
 mod reach;
 mod transfers;
 
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -19,7 +20,9 @@ use oxshmem_base::Error;
 use oxshmem_base::chance::Dice;
 use oxshmem_base::knobs::Settings;
 
-use crate::{AddressBook, Agreed, Fabric, Issuer, Lane, LaneOptions, Participant, Provider, Region, Remote, Segment};
+use crate::{
+    AddressBook, Agreed, Amo, Fabric, Issuer, Lane, LaneOptions, Participant, Provider, Region, Remote, Segment, Width,
+};
 pub use memory_pe::MemoryPe;
 
 /// How long a wait may last before it is called a hang.
@@ -230,6 +233,12 @@ impl SuitePe {
         put(&*self.fabric, &*self.lane, to, source);
     }
 
+    /// An atomic whose old value nobody wants.
+    fn update(&self, to: Remote, width: Width, amo: Amo) {
+        // SAFETY: null asks for no old value.
+        unsafe { self.issue(|lane| lane.amo(to, width, amo, ptr::null_mut())) };
+    }
+
     /// Waits until this PE's operations are complete, as a quiet of the runtime does.
     fn quiet(&mut self) {
         let start = Instant::now();
@@ -283,7 +292,7 @@ impl SuitePe {
         assert!(offset + n <= self.words(region).len() * 8);
         let mut copy = vec![0; n];
         // SAFETY: inside the region, as just checked; the tests read what no PE writes at that time.
-        unsafe { std::ptr::copy_nonoverlapping(base(self.words(region)).add(offset), copy.as_mut_ptr(), n) };
+        unsafe { ptr::copy_nonoverlapping(base(self.words(region)).add(offset), copy.as_mut_ptr(), n) };
         copy
     }
 
@@ -330,6 +339,16 @@ pub fn issue<R>(fabric: &dyn Fabric, lane: &dyn Lane, act: impl FnOnce(&Issuer<'
 fn put(fabric: &dyn Fabric, lane: &dyn Lane, to: Remote, source: &[u8]) {
     // SAFETY: the source is borrowed for the call, which is as long as a put needs it.
     issue(fabric, lane, |lane| unsafe { lane.put(to, source.as_ptr(), source.len()) });
+}
+
+/// Waits until nothing is outstanding on a lane of the test's own.
+fn drain(lane: &dyn Lane) {
+    let start = Instant::now();
+    while lane.outstanding() > 0 {
+        lane.progress().expect("no operation fails");
+        assert!(start.elapsed() < PATIENCE, "a lane hangs");
+        std::thread::yield_now();
+    }
 }
 
 /// A place in a PE's heap.

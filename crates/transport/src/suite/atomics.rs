@@ -33,13 +33,8 @@ fn model(old: u64, amo: Amo) -> u64 {
         Amo::And(value) => old & value,
         Amo::Or(value) => old | value,
         Amo::Xor(value) => old ^ value,
-        Amo::CompareSwap { cond, value } => {
-            if old == cond {
-                value
-            } else {
-                old
-            }
-        }
+        Amo::CompareSwap { cond, value } if old == cond => value,
+        Amo::CompareSwap { .. } => old,
     }
 }
 
@@ -72,8 +67,7 @@ pub(super) fn atomics_follow_their_model(pe: &mut SuitePe) {
                 let once = low(model(low(start), amo));
                 let seen = fetch(pe, heap(to, offset + 8), width, Amo::Fetch);
                 assert_eq!(seen, once, "{amo:?}, {width:?} on PE {to}");
-                // SAFETY: null asks for no old value.
-                unsafe { pe.issue(|lane| lane.amo(heap(to, offset + 8), width, amo, std::ptr::null_mut())) };
+                pe.update(heap(to, offset + 8), width, amo);
                 pe.quiet();
                 let mut after = vec![0; 24];
                 // SAFETY: `after` lives until `quiet` returns.
@@ -95,8 +89,7 @@ pub(super) fn hammered_totals_are_exact(pe: &mut SuitePe) {
     clear(pe);
     for _ in 0..count {
         for &width in widths(pe) {
-            // SAFETY: null asks for no old value.
-            unsafe { pe.issue(|lane| lane.amo(heap(0, offset(width)), width, Amo::Add(1), std::ptr::null_mut())) };
+            pe.update(heap(0, offset(width)), width, Amo::Add(1));
         }
     }
     let tickets: Vec<AtomicU64> = (0..count).map(|_| AtomicU64::new(0)).collect();
@@ -109,8 +102,7 @@ pub(super) fn hammered_totals_are_exact(pe: &mut SuitePe) {
     let board = 1 % pe.pes;
     for ticket in &tickets {
         let place = 16_384 + 4 * ticket.load(Ordering::Relaxed);
-        // SAFETY: null asks for no old value.
-        unsafe { pe.issue(|lane| lane.amo(heap(board, place), Width::Four, Amo::Add(1), std::ptr::null_mut())) };
+        pe.update(heap(board, place), Width::Four, Amo::Add(1));
     }
     pe.meet();
     let total = count * u64::from(pe.pes);
@@ -148,10 +140,7 @@ pub(super) fn own_atomics_meet_those_of_peers(pe: &mut SuitePe) {
     let (count, next) = (rounds(500) as u64, pe.next());
     let (own, far) = (heap(pe.me, 512), heap(next, 512));
     for i in 0..count {
-        for (to, width) in [(own, Width::Eight), (far, Width::Eight)] {
-            // SAFETY: null asks for no old value.
-            unsafe { pe.issue(|lane| lane.amo(to, width, Amo::Add(1), std::ptr::null_mut())) };
-        }
+        [own, far].into_iter().for_each(|to| pe.update(to, Width::Eight, Amo::Add(1)));
         if i % 64 == 0 {
             fetch(pe, own, Width::Eight, Amo::Add(1));
         }
@@ -185,8 +174,7 @@ pub(super) fn processor_and_provider_update_one_word(pe: &mut SuitePe) {
                     }
                 }
             } else {
-                // SAFETY: null asks for no old value.
-                unsafe { pe.issue(|lane| lane.amo(heap(0, offset), width, Amo::Add(1), std::ptr::null_mut())) };
+                pe.update(heap(0, offset), width, Amo::Add(1));
             }
         }
         if i % 64 == 0 {

@@ -101,15 +101,11 @@ pub(super) fn a_fence_separates_puts_and_atomics(pe: &mut SuitePe) {
     reset(pe);
     for round in 1..=tries(800) as u64 {
         let source = vec![round as u8; if cfg!(miri) { 50 } else { 2_000 }];
-        // SAFETY: `source` lives until `quiet` returns; null asks for no old value.
-        unsafe {
-            pe.issue(|lane| lane.put_nbi(heap(pe.next(), DATA), source.as_ptr(), source.len()));
-            pe.issue(|lane| {
-                lane.amo(heap(pe.next(), SECOND_FLAG), Width::Eight, Amo::Swap(u64::MAX), std::ptr::null_mut())
-            });
-            fence(pe);
-            pe.issue(|lane| lane.amo(heap(pe.next(), FLAG), Width::Eight, Amo::Add(1), std::ptr::null_mut()));
-        }
+        // SAFETY: `source` lives until `quiet` returns.
+        unsafe { pe.issue(|lane| lane.put_nbi(heap(pe.next(), DATA), source.as_ptr(), source.len())) };
+        pe.update(heap(pe.next(), SECOND_FLAG), Width::Eight, Amo::Swap(u64::MAX));
+        fence(pe);
+        pe.update(heap(pe.next(), FLAG), Width::Eight, Amo::Add(1));
         pe.put(heap(pe.next(), SECOND_FLAG), &round.to_ne_bytes());
         pe.wait("the atomic", |pe| pe.word(FLAG).load(Ordering::Acquire) == round);
         let data = pe.bytes(Region::Heap, DATA, source.len());
@@ -130,8 +126,7 @@ pub(super) fn a_fence_ends_a_stream(pe: &mut SuitePe) {
         for word in 0..16 {
             let place = heap(pe.next(), DATA + word * 8);
             if round % 3 == 0 {
-                // SAFETY: null asks for no old value; the place is an aligned word of the heap.
-                unsafe { pe.issue(|lane| lane.amo(place, Width::Eight, Amo::Swap(u64::MAX), std::ptr::null_mut())) };
+                pe.update(place, Width::Eight, Amo::Swap(u64::MAX));
             } else {
                 pe.put(place, &[u8::MAX; 8]);
             }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::{HEAP, HEAP_BEFORE_GROWTH, PATIENCE, SuitePe, base, heap, is_long, issue, pattern, put, rounds};
+use super::{HEAP, HEAP_BEFORE_GROWTH, PATIENCE, SuitePe, base, drain, heap, is_long, issue, pattern, put, rounds};
 use crate::lock::taken;
 use crate::{
     Amo, AtomicArguments, GetArguments, Issuer, LaneOptions, PutArguments, Region, Remote, Segment, SignalUpdate, Width,
@@ -40,9 +40,9 @@ pub(super) fn who_never_waits_is_held_back(pe: &mut SuitePe) {
     let (next, before) = (pe.next(), resident());
     let (mut fetched, own) = (u64::MAX, u64::from(pe.me));
     for _ in 0..count {
+        pe.update(heap(next, 0), Width::Eight, Amo::Add(1));
         // SAFETY: both words stay where they are until the quiet.
         unsafe {
-            pe.issue(|lane| lane.amo(heap(next, 0), Width::Eight, Amo::Add(1), std::ptr::null_mut()));
             pe.issue(|lane| lane.put_nbi(heap(next, 16), (&raw const own).cast(), 8));
             pe.issue(|lane| lane.get_nbi((&raw mut fetched).cast(), heap(next, 8), 8));
         }
@@ -116,14 +116,7 @@ pub(super) fn lanes_do_not_disturb_each_other(pe: &mut SuitePe) {
             issue(&*pe.fabric, &**lane, |lane| lane.fence());
         }
     }
-    for lane in &lanes {
-        let start = Instant::now();
-        while lane.outstanding() > 0 {
-            lane.progress().expect("no operation fails");
-            assert!(start.elapsed() < PATIENCE, "a lane hangs");
-        }
-    }
-    drop(lanes);
+    lanes.into_iter().for_each(|lane| drain(&*lane));
     pe.meet();
     for i in 0..16 {
         let last = pattern((rounds(50) as u64 - 1) * 100 + i as u64, room);
@@ -148,12 +141,7 @@ pub(super) fn lanes_do_not_disturb_each_other(pe: &mut SuitePe) {
                         unsafe { lane.amo(heap(next, 8192), Width::Eight, Amo::Add(1), old) };
                     });
                 }
-                let start = Instant::now();
-                while lane.outstanding() > 0 {
-                    lane.progress().expect("no operation fails");
-                    assert!(start.elapsed() < PATIENCE, "a lane of a thread hangs");
-                    std::thread::yield_now();
-                }
+                drain(&*lane);
                 olds.sort_unstable();
                 olds.dedup();
                 assert_eq!(olds.len() as u64, count, "a lane got an old value twice");
@@ -186,11 +174,7 @@ pub(super) fn a_lane_that_rarely_waits_completes(pe: &mut SuitePe) {
         });
     }
     pe.wait("what was put without a wait", |pe| pe.word(counter).load(Ordering::Acquire) == count);
-    let start = Instant::now();
-    while lane.outstanding() > 0 {
-        lane.progress().expect("no operation fails");
-        assert!(start.elapsed() < PATIENCE, "a lane that waits at last hangs");
-    }
+    drain(&*lane);
     let last = &sources[count as usize % sources.len()];
     assert!(pe.bytes(Region::Heap, data, last.len()) == *last, "the last put is lost");
     pe.meet();
@@ -265,13 +249,11 @@ pub(super) fn a_pe_that_computes_is_served(pe: &mut SuitePe) {
     let place = heap(0, data + u64::from(pe.me) * back.len() as u64);
     pe.put(place, &source);
     pe.quiet();
-    // SAFETY: `back` lives until `quiet` returns; null asks for no old value.
-    unsafe {
-        pe.issue(|lane| lane.get_nbi(back.as_mut_ptr(), place, back.len()));
-        pe.quiet();
-        assert!(back == source, "what a computing PE serves is damaged");
-        pe.issue(|lane| lane.amo(heap(0, done), Width::Eight, Amo::Add(1), std::ptr::null_mut()));
-    }
+    // SAFETY: `back` lives until `quiet` returns.
+    unsafe { pe.issue(|lane| lane.get_nbi(back.as_mut_ptr(), place, back.len())) };
+    pe.quiet();
+    assert!(back == source, "what a computing PE serves is damaged");
+    pe.update(heap(0, done), Width::Eight, Amo::Add(1));
     pe.quiet();
 }
 
