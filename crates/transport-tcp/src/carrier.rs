@@ -2,6 +2,7 @@
 //! link above it has the session that outlives them, and hears from the carrier what has become of each attempt.
 
 use std::io::{self, Write};
+use std::mem;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use crate::unreachable::{self, AddressOutcome, because};
 const ROUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
 
 /// The connection of one link, and what became of those before it.
+#[derive(Default)]
 pub(crate) struct Carrier {
     /// From this PE to the other, and over which rail.
     pub(crate) route: Route,
@@ -44,7 +46,9 @@ pub(crate) struct Carrier {
     address: Option<SocketAddr>,
 }
 
+#[derive(Default)]
 enum CarrierState {
+    #[default]
     Down,
     /// An attempt waits for its turn.
     Queued,
@@ -69,19 +73,7 @@ pub(crate) enum AttemptState {
 
 impl Carrier {
     pub(crate) fn new(route: Route, token: usize) -> Self {
-        Self {
-            route,
-            token,
-            state: CarrierState::Down,
-            established: 0,
-            rounds: 0,
-            refused: false,
-            lapsed: false,
-            blocked: false,
-            faulted: false,
-            history: Vec::new(),
-            address: None,
-        }
+        Self { route, token, ..Self::default() }
     }
 
     /// Whether there is neither a connection nor an attempt at one.
@@ -195,7 +187,7 @@ impl Carrier {
             Answer::Decided(verdict, peer) => Ok(self.decided(local, verdict, peer)),
             Answer::Failed(Failure { address, why, refusals }) => {
                 remember(&mut self.history, &address, &why);
-                if let CarrierState::Connecting(attempt) = std::mem::replace(&mut self.state, CarrierState::Down) {
+                if let CarrierState::Connecting(attempt) = mem::take(&mut self.state) {
                     self.attempt(local, attempt.into_untried(refusals));
                 }
                 Ok(AttemptState::None)
@@ -204,17 +196,15 @@ impl Carrier {
     }
 
     fn decided(&mut self, local: &LocalPe, verdict: Verdict, peer: Standing) -> AttemptState {
-        let CarrierState::Connecting(attempt) = std::mem::replace(&mut self.state, CarrierState::Down) else {
+        let CarrierState::Connecting(attempt) = mem::take(&mut self.state) else {
             return AttemptState::None;
         };
         match verdict {
             Verdict::Accepted => {
                 let (stream, address, seals) = attempt.into_parts();
                 (self.address, self.established) = (Some(address.at), peer.established);
-                return AttemptState::Agreed((
-                    Box::new(Connection::new(stream, seals, local.probes(self.token))),
-                    peer.executed,
-                ));
+                let connection = Connection::new(stream, seals, local.probes(self.token));
+                return AttemptState::Agreed((Box::new(connection), peer.executed));
             }
             Verdict::Wait => {
                 remember(&mut self.history, &attempt.address.to_string(), "its own attempt goes first");

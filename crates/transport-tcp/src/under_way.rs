@@ -30,8 +30,7 @@ impl OperationsUnderWay {
 
     /// Completes the operations that the peer has executed and answered.
     pub(crate) fn retire(&mut self, reached: Ticket) {
-        let is_complete = |ticket: Ticket| ticket.frame <= reached.frame && ticket.fetch <= reached.fetch;
-        while self.0.front().is_some_and(|first| is_complete(first.ticket)) {
+        while self.0.front().is_some_and(|first| first.ticket.is_complete(reached)) {
             if let Some(SharedTicket { account, count, .. }) = self.0.pop_front() {
                 account.complete(count);
             }

@@ -26,7 +26,7 @@ pub const SILENCE: Duration = Duration::from_secs(5);
 pub const STANDS_STILL: Duration = Duration::from_secs(2);
 
 /// The connections that have not proven themselves.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub struct Admission {
     /// Since when each is silent. Tokens grow, so the first is the oldest.
     silent: BTreeMap<usize, Duration>,
@@ -45,14 +45,7 @@ pub struct Admission {
 impl Admission {
     /// No connections yet. A handshake may take `patience` behind its hello.
     pub fn new(patience: Duration) -> Self {
-        Self {
-            silent: BTreeMap::new(),
-            greeted: BTreeMap::new(),
-            of_route: BTreeMap::new(),
-            patience,
-            looked: Duration::ZERO,
-            still: Duration::ZERO,
-        }
+        Self { patience, ..Self::default() }
     }
 
     /// A connection has been accepted; its token is greater than all before. Returns the token of a silent one that has to go

@@ -63,6 +63,12 @@ pub(super) struct OpenBatch {
     others: bool,
 }
 
+impl Default for OpenBatch {
+    fn default() -> Self {
+        Self::within(Vec::new())
+    }
+}
+
 impl OpenBatch {
     /// An empty one in this buffer.
     pub(super) fn within(mut bytes: Vec<u8>) -> Self {

@@ -33,7 +33,7 @@ pub struct Credentials {
 }
 
 /// Which connection of the job it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Route {
     /// PE that connects.
     pub from: u32,

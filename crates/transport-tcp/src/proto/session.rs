@@ -9,12 +9,11 @@ use super::frame::{Frame, MemoryRange, OpenBatch, OutputPiece};
 use crate::limits::{AT_ONCE, ENOUGH, FETCHES, FRAMES, SPARE, WINDOW};
 
 /// One direction's state on both of its ends: our messages and the peer's acknowledgements, our count of the peer's.
+#[derive(Default)]
 pub struct Session {
     open: OpenBatch,
     /// Closed and not acknowledged, in the order of their numbers.
     frames: VecDeque<Frame>,
-    /// Number that the open batch will get.
-    next: u64,
     /// How many of `frames` have been sent as a whole, and how many bytes of the one after.
     frames_sent: usize,
     sent_bytes: usize,
@@ -42,31 +41,6 @@ pub struct Session {
     bye_is_due: Option<bool>,
 }
 
-impl Default for Session {
-    fn default() -> Self {
-        Self {
-            open: OpenBatch::within(Vec::new()),
-            frames: VecDeque::new(),
-            next: 1,
-            frames_sent: 0,
-            sent_bytes: 0,
-            urgent: 0,
-            asked: 0,
-            kept: 0,
-            spare: Vec::new(),
-            control: None,
-            acked: 0,
-            last_executed: 0,
-            told: 0,
-            wants_ack: false,
-            is_asked: false,
-            fetches: VecDeque::new(),
-            fetched: 0,
-            bye_is_due: None,
-        }
-    }
-}
-
 /// When an operation is complete: the frame that carries it is acknowledged, and this many answers have come.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Ticket {
@@ -74,6 +48,13 @@ pub struct Ticket {
     pub frame: u64,
     /// Count of answers.
     pub fetch: u64,
+}
+
+impl Ticket {
+    /// Whether what has this ticket is complete when the peer is so far.
+    pub fn is_complete(self, reached: Self) -> bool {
+        self.frame <= reached.frame && self.fetch <= reached.fetch
+    }
 }
 
 impl Session {
@@ -147,7 +128,12 @@ impl Session {
     }
 
     fn ticket(&self) -> Ticket {
-        Ticket { frame: self.next, fetch: self.fetched + self.fetches.len() as u64 }
+        Ticket { frame: self.next(), fetch: self.fetched + self.fetches.len() as u64 }
+    }
+
+    /// Number that the open batch will get.
+    fn next(&self) -> u64 {
+        self.acked + self.frames.len() as u64 + 1
     }
 
     /// Closes the open batch, so that it can be sent.
@@ -166,7 +152,7 @@ impl Session {
     fn header(&mut self, kind: FrameKind, urgency: Urgency, length: usize) -> Header {
         self.tell();
         let ack = self.last_executed + oxshmem_base::planted!("acknowledged-unexecuted", 0, 1);
-        Header { kind, urgency, length, number: self.next, ack }
+        Header { kind, urgency, length, number: self.next(), ack }
     }
 
     /// The peer is about to hear how far we are.
@@ -178,7 +164,6 @@ impl Session {
     fn keep(&mut self, frame: Frame) {
         self.kept += frame.bytes.len();
         self.urgent += usize::from(frame.urgency > Urgency::Later);
-        self.next += 1;
         self.frames.push_back(frame);
     }
 
@@ -258,7 +243,7 @@ impl Session {
 
     /// [`Session::ask`], also behind requests: their frames are kept until the peer acknowledges them.
     pub fn ask_for_all(&mut self) {
-        let last = self.next - 1;
+        let last = self.next() - 1;
         let owed = self.frames.back().is_some_and(|frame| frame.urgency == Urgency::Later);
         if owed && self.asked < last && !self.has_output() {
             self.asked = last;
@@ -332,7 +317,7 @@ impl Session {
 
     /// The peer has executed our frames up to `ack`.
     pub fn acknowledged(&mut self, ack: u64) -> Result<(), Garbage> {
-        if ack >= self.next || ack > self.acked + self.frames_sent as u64 {
+        if ack > self.acked + self.frames_sent as u64 {
             return Err(Garbage("it acknowledges what was not sent"));
         }
         while self.acked < ack {

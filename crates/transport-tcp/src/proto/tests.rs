@@ -15,6 +15,8 @@ use super::{FrameReceiver, Garbage, MemoryRange, OutputPiece, Session};
 
 const SHARED: usize = 1 << 20;
 const PRIVATE: usize = 4 << 20;
+/// A short put.
+const PUT: Message<'static> = Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] };
 
 /// One PE.
 type Side = End<Wire>;
@@ -85,6 +87,16 @@ impl Side {
         }
     }
 
+    /// Says at once all that it has to say.
+    fn say_all(&mut self, peer: &mut Side) {
+        self.session.close_batch();
+        while self.session.has_output() {
+            let bytes = self.output(usize::MAX);
+            self.session.sent(bytes.len());
+            peer.receive(&bytes, 1 << 20);
+        }
+    }
+
     /// Receives what has arrived.
     fn deliver(&mut self, from: &mut Side, now: u64, dice: &mut Dice) {
         while from.wire.pieces.front().is_some_and(|(at, _)| *at <= now) {
@@ -126,13 +138,18 @@ fn connect(a: &mut Side, b: &mut Side, encrypt: bool, times: u64) {
     }
 }
 
+/// Both sides of a new connection.
+fn connected(encrypt: bool) -> (Side, Side) {
+    let [mut a, mut b] = [(); 2].map(|()| Side::new());
+    connect(&mut a, &mut b, encrypt, 0);
+    (a, b)
+}
+
 /// Both issue, all the time and in both directions, while the connection is cut again and again.
 fn two_sides(seed: u64, encrypt: bool, cuts: usize) {
     let mut dice = Dice::new(seed);
-    let (mut a, mut b) = (Side::new(), Side::new());
-    let mut times = 0;
-    connect(&mut a, &mut b, encrypt, times);
-    let mut now = 0;
+    let (mut a, mut b) = connected(encrypt);
+    let (mut times, mut now) = (0, 0);
     while now < 600 || a.session.is_waiting() || b.session.is_waiting() {
         now += 1;
         assert!(now < 200_000, "seed {seed}: nothing moves");
@@ -234,7 +251,7 @@ fn messages_of_a_stream_share_calls_of_the_kernel() {
 fn a_message_behind_a_fence_waits_for_nothing_but_a_stream() {
     let mut session = Session::default();
     let mut push = |urgency| {
-        session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] }, urgency);
+        session.push(&PUT, urgency);
         session.close_batch();
         [false, true].map(|behind_fence| session.is_busy(behind_fence))
     };
@@ -245,12 +262,7 @@ fn a_message_behind_a_fence_waits_for_nothing_but_a_stream() {
 
 /// Carries everything that `from` has to say to `to`, which acknowledges if that is wanted soon.
 fn carry(from: &mut Side, to: &mut Side) {
-    from.session.close_batch();
-    while from.session.has_output() {
-        let bytes = from.output(usize::MAX);
-        from.session.sent(bytes.len());
-        to.receive(&bytes, 1 << 20);
-    }
+    from.say_all(to);
     to.session.close_batch();
     if to.session.wants_ack() {
         to.session.acknowledge();
@@ -261,8 +273,7 @@ fn carry(from: &mut Side, to: &mut Side) {
 fn operations_of_contexts_complete_unasked() {
     let (region, offset) = (Region::Heap, 0);
     for n in [8, SMALL, 100_000] {
-        let (mut a, mut b) = (Side::new(), Side::new());
-        connect(&mut a, &mut b, false, 0);
+        let (mut a, mut b) = connected(false);
         // A message that no caller waits for may share the frame.
         a.session.push(&Message::Put { lane: 1, region, offset, data: &[1; 8] }, Urgency::Later);
         let get = a.session.push_fetch(&Message::Get { lane: 0, region, offset, n }, MemoryRange { at: SHARED, n });
@@ -274,8 +285,7 @@ fn operations_of_contexts_complete_unasked() {
         }
         let reached = a.session.reached();
         for ticket in [get, put, bulk] {
-            let is_complete = ticket.frame <= reached.frame && ticket.fetch <= reached.fetch;
-            assert!(is_complete, "{n} bytes: {ticket:?} of {reached:?}");
+            assert!(ticket.is_complete(reached), "{n} bytes: {ticket:?} of {reached:?}");
         }
     }
 }
@@ -287,15 +297,11 @@ fn an_acknowledgement_is_asked_for_by_the_most_urgent_message_of_a_frame() {
         ([Urgency::Soon, Urgency::Later], true, false),
         ([Urgency::Now, Urgency::Soon], true, true),
     ] {
-        let (mut a, mut b) = (Side::new(), Side::new());
-        connect(&mut a, &mut b, false, 0);
+        let (mut a, mut b) = connected(false);
         for urgency in urgencies {
-            a.session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] }, urgency);
+            a.session.push(&PUT, urgency);
         }
-        a.session.close_batch();
-        let frame = a.output(usize::MAX);
-        a.session.sent(frame.len());
-        b.receive(&frame, 1 << 20);
+        a.say_all(&mut b);
         assert_eq!((b.session.wants_ack(), b.session.is_asked()), (soon, at_once), "{urgencies:?}");
         b.session.acknowledge();
         assert!(b.session.has_output() && !b.session.wants_ack() && !b.session.is_asked());
@@ -307,8 +313,7 @@ fn an_acknowledgement_is_asked_for_by_the_most_urgent_message_of_a_frame() {
 #[test]
 fn a_get_alone_takes_one_frame_each_way() {
     for n in [8, SMALL, 100_000] {
-        let (mut a, mut b) = (Side::new(), Side::new());
-        connect(&mut a, &mut b, false, 0);
+        let (mut a, mut b) = connected(false);
         let get = Message::Get { lane: 0, region: Region::Heap, offset: 0, n };
         for before in 0..3 {
             let ticket = a.session.push_fetch(&get, MemoryRange { at: SHARED, n });
@@ -317,8 +322,7 @@ fn a_get_alone_takes_one_frame_each_way() {
             assert!(!b.session.wants_ack(), "{n} bytes: a frame more for an acknowledgement");
             carry(&mut b, &mut a);
             let reached = a.session.reached();
-            let is_complete = ticket.frame <= reached.frame && ticket.fetch <= reached.fetch;
-            assert!(is_complete, "{n} bytes: {ticket:?} of {reached:?}");
+            assert!(ticket.is_complete(reached), "{n} bytes: {ticket:?} of {reached:?}");
             assert!(reached.frame >= before, "{n} bytes: an answer acknowledges the frames before its request");
             assert!(!a.session.is_busy(false), "{n} bytes: nobody waits any more");
         }
@@ -335,8 +339,7 @@ fn a_get_alone_takes_one_frame_each_way() {
 #[test]
 fn a_message_that_shares_its_frame_with_a_get_completes_unasked() {
     let (region, offset, n) = (Region::Heap, 0, 100_000);
-    let (mut a, mut b) = (Side::new(), Side::new());
-    connect(&mut a, &mut b, false, 0);
+    let (mut a, mut b) = connected(false);
     let put = a.session.push(&Message::Put { lane: 1, region, offset, data: &[1; 8] }, Urgency::Later);
     a.session.push_fetch(&Message::Get { lane: 0, region, offset, n }, MemoryRange { at: SHARED, n });
     for _ in 0..2 {
@@ -350,11 +353,10 @@ fn a_message_that_shares_its_frame_with_a_get_completes_unasked() {
 
 #[test]
 fn a_good_bye_that_was_lost_is_said_over_the_next_connection() {
-    let put = Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] };
     for under_way in [false, true] {
         let (mut a, mut b) = (Side::new(), Side::new());
         if under_way {
-            a.session.push(&put, Urgency::Soon);
+            a.session.push(&PUT, Urgency::Soon);
         }
         // There is no connection yet.
         a.session.leave();
@@ -373,8 +375,7 @@ fn a_good_bye_that_was_lost_is_said_over_the_next_connection() {
 
 #[test]
 fn refusals_come_back_to_their_lane() {
-    let (mut a, mut b) = (Side::new(), Side::new());
-    connect(&mut a, &mut b, false, 0);
+    let (mut a, mut b) = connected(false);
     let (region, far) = (Region::Heap, SHARED as u64 - 3);
     let dest = MemoryRange { at: SHARED, n: 8 };
     a.session.push(&Message::Put { lane: 1, region, offset: far, data: &[1; 8] }, Urgency::Soon);
@@ -441,7 +442,7 @@ fn a_handshake_proves_the_secret_on_both_sides_and_cannot_be_replayed() {
 #[test]
 fn a_frame_to_be_sealed_has_room_for_its_data_and_its_seal() {
     let mut session = Session::default();
-    session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] }, Urgency::Soon);
+    session.push(&PUT, Urgency::Soon);
     session.push_bulk_put(0, Region::Heap, 0, MemoryRange { at: SHARED, n: BULK }, Urgency::Soon);
     for n in [8, BULK] {
         let (frame, place) = session.whole_frame().expect("two frames");
@@ -453,9 +454,8 @@ fn a_frame_to_be_sealed_has_room_for_its_data_and_its_seal() {
 
 #[test]
 fn a_broken_seal_ends_the_connection() {
-    let (mut a, mut b) = (Side::new(), Side::new());
-    connect(&mut a, &mut b, true, 0);
-    a.session.push(&Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] }, Urgency::Soon);
+    let (mut a, mut b) = connected(true);
+    a.session.push(&PUT, Urgency::Soon);
     a.session.close_batch();
     let (mut frame, _) = a.session.whole_frame().expect("one frame");
     a.wire.sealer.as_mut().expect("sealed").seal(&mut frame).expect("it can be sealed");
@@ -500,14 +500,9 @@ fn good_stream() -> Vec<u8> {
 fn the_corpus_is_taken_or_refused_as_its_names_say() {
     let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let mut seen = 0;
-    for (kind, run) in [
-        (
-            "frames",
-            (|bytes: &[u8]| [1, 7, 1 << 20].map(|step| fuzz::frames(bytes, step).is_ok_and(|n| n > 0)))
-                as fn(&[u8]) -> _,
-        ),
-        ("strangers", |bytes| [fuzz::stranger(bytes).is_ok(); 3]),
-    ] {
+    let frames = |bytes: &[u8]| [1, 7, 1 << 20].map(|step| fuzz::frames(bytes, step).is_ok_and(|n| n > 0));
+    let strangers = |bytes: &[u8]| [fuzz::stranger(bytes).is_ok(); 3];
+    for (kind, run) in [("frames", frames as fn(&[u8]) -> _), ("strangers", strangers)] {
         for file in std::fs::read_dir(corpus.join(kind)).expect("the corpus is there") {
             let path = file.expect("a file").path();
             let good = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("good"));
