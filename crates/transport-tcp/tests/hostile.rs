@@ -7,7 +7,9 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use job::{SECRET, address_at, connected, one_of_two, pair, port};
+use oxshmem_base::chance::Dice;
 use oxshmem_base::knobs::Settings;
+use oxshmem_os::descriptors;
 use oxshmem_transport::suite::MemoryPe;
 
 fn knock(port: u16) -> TcpStream {
@@ -30,7 +32,9 @@ fn sent_away(pe: &MemoryPe, least: u64) {
 
 #[test]
 fn a_flood_of_half_open_connections() {
-    more_descriptors();
+    // A flood needs as many descriptors here as the strangers have.
+    let most = descriptors::raise_limit().expect("a limit may be raised to its maximum");
+    assert!(most > 2_000, "this test needs more descriptors than {most}");
     let ([mut a, b], _) = connected();
     let mut flood = Vec::new();
     for i in 0..1_000 {
@@ -58,15 +62,10 @@ fn a_flood_of_half_open_connections() {
 #[test]
 fn garbage_and_scanners() {
     let ([mut a, b], _) = connected();
-    let mut dice = 1u64;
+    let mut dice = Dice::new(1);
     for round in 1..=50 {
         let mut stranger = knock(port(&b));
-        let garbage: Vec<u8> = (0..400)
-            .map(|_| {
-                dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                (dice >> 33) as u8
-            })
-            .collect();
+        let garbage: Vec<u8> = (0..400).map(|_| dice.next() as u8).collect();
         let _ = match round % 3 {
             0 => stranger.write_all(b"GET / HTTP/1.0\r\n\r\n"),
             1 => stranger.write_all(&garbage),
@@ -150,16 +149,4 @@ fn a_port_that_takes_connections_and_never_answers() {
     let error = a.work(1, 1).expect_err("nobody answers").to_string();
     assert!(error.contains("it takes the connection and does not answer"), "{error}");
     assert!(error.contains("see whether that PE is stopped"), "{error}");
-}
-
-/// A flood needs as many descriptors here as the strangers have.
-fn more_descriptors() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure lives during both calls.
-    unsafe {
-        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit), 0);
-        limit.rlim_cur = limit.rlim_max;
-        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &limit), 0);
-    }
-    assert!(limit.rlim_cur > 2_000, "this test needs more descriptors than {}", limit.rlim_cur);
 }
