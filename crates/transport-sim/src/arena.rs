@@ -112,7 +112,7 @@ pub(crate) const DIED: u32 = 1;
 /// The PE has closed its fabric.
 pub(crate) const LEFT: u32 = 2;
 
-/// The one that may run.
+/// The one that may run, or is to run next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TurnHolder {
     Nobody,

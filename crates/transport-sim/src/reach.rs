@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use oxshmem_os::futex;
-use oxshmem_transport::{Amo, OutOfRange, Region, RegisteredMemory, Remote, Width};
+use oxshmem_transport::{Amo, OutOfRange, RegisteredMemory, Remote, Width};
 
 use crate::arena::{DIED, NetworkSlot, ring};
 use crate::mailbox::{AMO, ASKED, DONE, GET, IDLE, MOST_BYTES, OUT_OF_RANGE, PUT};
@@ -27,25 +27,21 @@ impl NetworkSlot {
     ///
     /// Longer accesses than [`MOST_BYTES`] are several questions; nobody else runs in between.
     pub(crate) fn ask(&self, to: Remote, access: MemoryAccess<'_>) -> Option<Result<u64, OutOfRange>> {
-        let Remote { region, offset, .. } = to;
+        let part_at = |at| Remote { offset: to.offset.saturating_add(at), ..to };
         match access {
             MemoryAccess::Put(bytes) => {
                 for (at, part) in (0..).step_by(MOST_BYTES).zip(bytes.chunks(MOST_BYTES)) {
                     self.mailbox.write(part);
-                    if let Err(wrong) =
-                        self.question(PUT, region, offset.saturating_add(at), part.len() as u64, [0; 2], 0)?
-                    {
-                        return Some(Err(wrong));
+                    if let wrong @ Err(_) = self.question(PUT, part_at(at), part.len() as u64, [0; 2], 0)? {
+                        return Some(wrong);
                     }
                 }
                 Some(Ok(0))
             }
             MemoryAccess::Get(bytes) => {
                 for (at, part) in (0..).step_by(MOST_BYTES).zip(bytes.chunks_mut(MOST_BYTES)) {
-                    if let Err(wrong) =
-                        self.question(GET, region, offset.saturating_add(at), part.len() as u64, [0; 2], 0)?
-                    {
-                        return Some(Err(wrong));
+                    if let wrong @ Err(_) = self.question(GET, part_at(at), part.len() as u64, [0; 2], 0)? {
+                        return Some(wrong);
                     }
                     self.mailbox.read(part);
                 }
@@ -53,7 +49,7 @@ impl NetworkSlot {
             }
             MemoryAccess::Amo(width, amo) => {
                 let (kind, value, cond) = amo.to_parts();
-                self.question(AMO, region, offset, kind.into(), [value, cond], width.bytes() as u32)
+                self.question(AMO, to, kind.into(), [value, cond], width.bytes() as u32)
             }
         }
     }
@@ -61,8 +57,7 @@ impl NetworkSlot {
     fn question(
         &self,
         kind: u32,
-        region: Region,
-        offset: u64,
+        Remote { region, offset, .. }: Remote,
         count: u64,
         operands: [u64; 2],
         width: u32,

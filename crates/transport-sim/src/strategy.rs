@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
+use crate::arena::TurnHolder;
 use crate::chance::{Chance, seeded};
 use crate::options::{SimOptions, Strategy};
 
@@ -31,14 +32,6 @@ pub(crate) struct NextCandidate {
 
 /// The steps after which a waiter is next under every strategy: a network may be slow and a PE unlucky, but not for ever.
 pub(crate) const FAIR: u64 = 3000;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum SchedulerDecision {
-    Actor(u32),
-    Network(u32),
-    /// Nothing can end any wait: all PEs look in vain, and nothing is under way.
-    Nothing,
-}
 
 /// The order in which a network takes its operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,22 +128,22 @@ impl SeedPlan {
         lanes.get(chance.below(lanes.len())).copied()
     }
 
-    /// Decides.
-    pub(crate) fn next(&self, step: u64, chance: &Chance<'_>, situation: &Situation) -> SchedulerDecision {
+    /// Decides. Nobody: nothing can end any wait, because all PEs look in vain, and nothing is under way.
+    pub(crate) fn next(&self, step: u64, chance: &Chance<'_>, situation: &Situation) -> TurnHolder {
         let Situation { current, actors, networks, held } = situation;
         let some = |candidates: &[NextCandidate]| {
             (!candidates.is_empty()).then(|| candidates[chance.below(candidates.len())].number)
         };
-        let network = || some(networks).or_else(|| some(held)).map(SchedulerDecision::Network);
-        let go_on = || current.or_else(|| some(actors)).map(SchedulerDecision::Actor);
+        let network = || some(networks).or_else(|| some(held)).map(TurnHolder::Network);
+        let go_on = || current.or_else(|| some(actors)).map(TurnHolder::Actor);
         let longest = |candidates: &[NextCandidate]| {
             candidates.iter().max_by_key(|one| one.waited).filter(|one| one.waited > FAIR).copied()
         };
         if let Some(network) = longest(networks).or_else(|| longest(held)) {
-            return SchedulerDecision::Network(network.number);
+            return TurnHolder::Network(network.number);
         }
         if let Some(actor) = longest(actors) {
-            return SchedulerDecision::Actor(actor.number);
+            return TurnHolder::Actor(actor.number);
         }
         let decided = match self.strategy {
             _ if self.is_kind(step) => network().or_else(go_on),
@@ -159,11 +152,11 @@ impl SeedPlan {
                 let best = |candidates: &[NextCandidate]| candidates.iter().max_by_key(|one| one.priority).copied();
                 match (best(actors), best(networks)) {
                     (Some(actor), Some(network)) if network.priority > actor.priority => {
-                        Some(SchedulerDecision::Network(network.number))
+                        Some(TurnHolder::Network(network.number))
                     }
-                    (Some(actor), _) => Some(SchedulerDecision::Actor(actor.number)),
-                    (None, Some(network)) => Some(SchedulerDecision::Network(network.number)),
-                    (None, None) => some(held).map(SchedulerDecision::Network),
+                    (Some(actor), _) => Some(TurnHolder::Actor(actor.number)),
+                    (None, Some(network)) => Some(TurnHolder::Network(network.number)),
+                    (None, None) => some(held).map(TurnHolder::Network),
                 }
             }
             Strategy::StarvedPe => {
@@ -176,23 +169,23 @@ impl SeedPlan {
                 self.mixed(chance, &situation).or_else(|| go_on().or_else(network))
             }
             Strategy::Random | Strategy::StarvedPair | Strategy::Eager => {
-                self.mixed(chance, situation).or_else(|| some(held).map(SchedulerDecision::Network))
+                self.mixed(chance, situation).or_else(|| some(held).map(TurnHolder::Network))
             }
         };
-        decided.unwrap_or(SchedulerDecision::Nothing)
+        decided.unwrap_or(TurnHolder::Nobody)
     }
 
     /// Threads and networks by the odds of the seed.
-    fn mixed(&self, chance: &Chance<'_>, situation: &Situation) -> Option<SchedulerDecision> {
+    fn mixed(&self, chance: &Chance<'_>, situation: &Situation) -> Option<TurnHolder> {
         let Situation { current, actors, networks, .. } = situation;
         let one = |candidates: &[NextCandidate]| candidates[chance.below(candidates.len())].number;
         let networks_turn = !networks.is_empty() && (actors.is_empty() || chance.one_in(self.network_odds));
         if networks_turn {
-            return Some(SchedulerDecision::Network(one(networks)));
+            return Some(TurnHolder::Network(one(networks)));
         }
         match current {
-            Some(now) if !chance.one_in(self.turn_odds) => Some(SchedulerDecision::Actor(*now)),
-            _ if !actors.is_empty() => Some(SchedulerDecision::Actor(one(actors))),
+            Some(now) if !chance.one_in(self.turn_odds) => Some(TurnHolder::Actor(*now)),
+            _ if !actors.is_empty() => Some(TurnHolder::Actor(one(actors))),
             _ => None,
         }
     }
@@ -210,7 +203,7 @@ mod tests {
         SeedPlan::new(&SimOptions::read(detail).expect("a detail"), 4)
     }
 
-    fn decided(plan: &SeedPlan, situation: &Situation) -> Vec<SchedulerDecision> {
+    fn decided(plan: &SeedPlan, situation: &Situation) -> Vec<TurnHolder> {
         let state = AtomicU64::new(seeded(7));
         (0..2000).map(|step| plan.next(step, &Chance(&state), situation)).collect()
     }
@@ -223,9 +216,9 @@ mod tests {
             networks: vec![candidate(2, 0)],
             held: Vec::new(),
         };
-        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == SchedulerDecision::Actor(1)));
+        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == TurnHolder::Actor(1)));
         (situation.current, situation.actors) = (None, Vec::new());
-        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == SchedulerDecision::Network(2)));
+        assert!(decided(&plan("lazy"), &situation).iter().all(|next| *next == TurnHolder::Network(2)));
     }
 
     #[test]
@@ -236,10 +229,10 @@ mod tests {
             networks: vec![candidate(2, 0)],
             held: Vec::new(),
         };
-        assert!(decided(&plan("eager"), &situation).iter().all(|next| *next == SchedulerDecision::Network(2)));
+        assert!(decided(&plan("eager"), &situation).iter().all(|next| *next == TurnHolder::Network(2)));
         let late = decided(&plan("lazy:1,kind=1000"), &situation);
-        assert!(late[..1000].iter().all(|next| *next == SchedulerDecision::Actor(1)));
-        assert!(late[1000..].iter().all(|next| *next == SchedulerDecision::Network(2)));
+        assert!(late[..1000].iter().all(|next| *next == TurnHolder::Actor(1)));
+        assert!(late[1000..].iter().all(|next| *next == TurnHolder::Network(2)));
     }
 
     #[test]
@@ -248,9 +241,9 @@ mod tests {
             let late = NextCandidate { waited: FAIR + 1, ..candidate(2, 0) };
             let mut situation =
                 Situation { current: Some(1), actors: vec![candidate(1, 9)], networks: vec![late], held: Vec::new() };
-            assert_eq!(decided(&plan(name), &situation)[0], SchedulerDecision::Network(2), "{name}");
+            assert_eq!(decided(&plan(name), &situation)[0], TurnHolder::Network(2), "{name}");
             (situation.networks, situation.actors) = (Vec::new(), vec![candidate(1, 9), late]);
-            assert_eq!(decided(&plan(name), &situation)[0], SchedulerDecision::Actor(2), "{name}");
+            assert_eq!(decided(&plan(name), &situation)[0], TurnHolder::Actor(2), "{name}");
         }
     }
 
@@ -261,11 +254,13 @@ mod tests {
             let all: Vec<_> = (0..4).map(|pe| candidate(pe, 0)).collect();
             let situation = Situation { actors: all.clone(), networks: all, ..Situation::default() };
             let victim = plan.victim;
-            assert!(decided(&plan, &situation).iter().all(|next| {
-                !matches!(next, SchedulerDecision::Actor(pe) | SchedulerDecision::Network(pe) if *pe == victim)
-            }));
+            assert!(
+                decided(&plan, &situation)
+                    .iter()
+                    .all(|next| { !matches!(next, TurnHolder::Actor(pe) | TurnHolder::Network(pe) if *pe == victim) })
+            );
             let alone = Situation { actors: vec![candidate(victim, 0)], ..Situation::default() };
-            assert!(decided(&plan, &alone).iter().all(|next| *next == SchedulerDecision::Actor(victim)));
+            assert!(decided(&plan, &alone).iter().all(|next| *next == TurnHolder::Actor(victim)));
         }
     }
 
@@ -276,17 +271,17 @@ mod tests {
         for seed in [4, 5, 6, 7] {
             let decided = decided(&plan(&format!("random:{seed}")), &situation);
             for number in 0..4 {
-                assert!(decided.contains(&SchedulerDecision::Actor(number)), "seed {seed}: PE {number}");
+                assert!(decided.contains(&TurnHolder::Actor(number)), "seed {seed}: PE {number}");
             }
-            assert!(decided.iter().any(|next| matches!(next, SchedulerDecision::Network(_))), "seed {seed}");
+            assert!(decided.iter().any(|next| matches!(next, TurnHolder::Network(_))), "seed {seed}");
         }
-        assert!(decided(&plan("priority:3"), &situation).iter().all(|next| *next == SchedulerDecision::Actor(3)));
+        assert!(decided(&plan("priority:3"), &situation).iter().all(|next| *next == TurnHolder::Actor(3)));
     }
 
     #[test]
     fn nothing_can_happen_where_there_is_nobody() {
         for name in ["lazy", "eager", "random", "priority", "starved-pe", "starved-pair"] {
-            assert_eq!(decided(&plan(name), &Situation::default())[0], SchedulerDecision::Nothing);
+            assert_eq!(decided(&plan(name), &Situation::default())[0], TurnHolder::Nobody);
         }
     }
 }

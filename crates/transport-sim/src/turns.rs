@@ -12,7 +12,7 @@ use oxshmem_os::{bystanders, futex};
 
 use crate::arena::{Actor, ActorState, ArenaLock, MOST_ACTORS, SimArena, TurnHolder};
 use crate::network::Pe;
-use crate::strategy::{FAIR, NextCandidate, SchedulerDecision, Situation};
+use crate::strategy::{FAIR, NextCandidate, Situation};
 use crate::watch::{self, TurnWatch};
 
 /// A step of a thread.
@@ -202,24 +202,20 @@ impl Pe {
         loop {
             let lock = arena.lock();
             let next = self.decide(arena, caller);
-            if next != SchedulerDecision::Nothing {
-                self.count_step(next);
+            if next == TurnHolder::Nobody {
+                return self.give_to_next(arena, lock, caller);
             }
+            self.count_step(next);
             match next {
-                SchedulerDecision::Network(pe) if pe == self.me && caller.is_some() => {
+                TurnHolder::Network(pe) if pe == self.me && caller.is_some() => {
                     drop(lock);
                     self.effect();
                 }
-                SchedulerDecision::Network(pe) => {
-                    arena.give(TurnHolder::Network(pe));
+                TurnHolder::Actor(actor) if caller == Some(actor) => return false,
+                next => {
+                    arena.give(next);
                     return true;
                 }
-                SchedulerDecision::Actor(actor) if caller == Some(actor) => return false,
-                SchedulerDecision::Actor(actor) => {
-                    arena.give(TurnHolder::Actor(actor));
-                    return true;
-                }
-                SchedulerDecision::Nothing => return self.give_to_next(arena, lock, caller),
             }
         }
     }
@@ -244,7 +240,7 @@ impl Pe {
     }
 
     /// One more step. Where nothing can happen there is none, so that the number of looks outside does not count.
-    fn count_step(&self, next: SchedulerDecision) {
+    fn count_step(&self, next: TurnHolder) {
         let arena = self.arena();
         let number = arena.step.fetch_add(1, Relaxed);
         let digest = arena.digest.load(Relaxed).rotate_left(5) ^ next_digest(next);
@@ -254,7 +250,7 @@ impl Pe {
         }
     }
 
-    fn decide(&self, arena: &SimArena, caller: Option<u32>) -> SchedulerDecision {
+    fn decide(&self, arena: &SimArena, caller: Option<u32>) -> TurnHolder {
         let step = arena.step.load(Relaxed);
         let actors = ready_actors(arena, step);
         let current = caller.filter(|caller| actors.iter().any(|actor| actor.number == *caller));
@@ -272,9 +268,9 @@ impl Pe {
         }
         let next = self.plan.next(step, &self.chance(), &situation);
         match next {
-            SchedulerDecision::Actor(number) => arena.actors[number as usize].chosen.store(step, Relaxed),
-            SchedulerDecision::Network(pe) => arena.networks[pe as usize].chosen.store(step, Relaxed),
-            SchedulerDecision::Nothing => {}
+            TurnHolder::Actor(number) => arena.actors[number as usize].chosen.store(step, Relaxed),
+            TurnHolder::Network(pe) => arena.networks[pe as usize].chosen.store(step, Relaxed),
+            TurnHolder::Nobody => {}
         }
         next
     }
@@ -308,14 +304,12 @@ impl Pe {
         if arena.turn() != TurnHolder::Nobody || arena.joined.load(Relaxed) < self.pes {
             return;
         }
-        match self.decide(arena, None) {
-            SchedulerDecision::Actor(actor) => arena.give(TurnHolder::Actor(actor)),
-            SchedulerDecision::Network(pe) => arena.give(TurnHolder::Network(pe)),
-            SchedulerDecision::Nothing => {
-                if let Some(actor) = next_present(arena, 0) {
-                    arena.give(TurnHolder::Actor(actor));
-                }
-            }
+        let next = match self.decide(arena, None) {
+            TurnHolder::Nobody => next_present(arena, 0).map_or(TurnHolder::Nobody, TurnHolder::Actor),
+            next => next,
+        };
+        if next != TurnHolder::Nobody {
+            arena.give(next);
         }
     }
 
@@ -376,11 +370,11 @@ fn lower_the_highest(arena: &SimArena, pes: u32) {
     }
 }
 
-fn next_digest(next: SchedulerDecision) -> u64 {
+fn next_digest(next: TurnHolder) -> u64 {
     match next {
-        SchedulerDecision::Actor(number) => u64::from(number) << 2,
-        SchedulerDecision::Network(pe) => u64::from(pe) << 2 | 1,
-        SchedulerDecision::Nothing => 2,
+        TurnHolder::Actor(number) => u64::from(number) << 2,
+        TurnHolder::Network(pe) => u64::from(pe) << 2 | 1,
+        TurnHolder::Nobody => 2,
     }
 }
 

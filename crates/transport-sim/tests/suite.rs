@@ -1,7 +1,7 @@
 //! The suite of all providers over the simulated network, with threads as PEs, under every strategy.
 
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::{Agreed, suite};
+use oxshmem_transport::{Agreed, suite, suites};
 use oxshmem_transport_sim::PROVIDER;
 
 /// Tests of tens of thousands of operations, each of which is several turns here.
@@ -19,55 +19,27 @@ fn is_long() -> bool {
     std::env::var_os("CHECK_LONG").is_some()
 }
 
-/// Runs the suite, without the long tests unless `CHECK_LONG` is set.
-fn with(pes: u32, detail: &str) {
-    let tests: Vec<suite::Test> =
-        suite::TESTS.iter().filter(|(name, _)| is_long() || !LONG.contains(name)).copied().collect();
-    let settings = Settings::default();
-    let choice = Agreed { detail, ..Agreed::default() };
+/// Runs these tests of the suite.
+fn tests(pes: u32, detail: &str, tests: &[suite::Test]) {
     println!("sim:{detail}");
-    suite::threads_of(pes, suite::over(&PROVIDER, &settings, &choice), &tests);
+    let choice = Agreed { detail, ..Agreed::default() };
+    suite::threads_of(pes, suite::over(&PROVIDER, &Settings::default(), &choice), tests);
 }
 
-/// Every test, over the kindest network.
-#[test]
-fn all_tests() {
-    let settings = Settings::default();
-    let choice = Agreed { detail: "eager", ..Agreed::default() };
-    suite::threads(2, suite::over(&PROVIDER, &settings, &choice));
+/// Runs the suite with each of these numbers of PEs and details, without the long tests; with `CHECK_LONG` with them, and further.
+fn with(jobs: &[(u32, &str)], further: &[(u32, &str)]) {
+    let is_run = |test: &&suite::Test| is_long() || !LONG.contains(&test.0);
+    let chosen: Vec<suite::Test> = suite::TESTS.iter().filter(is_run).copied().collect();
+    let further = further.iter().filter(|_| is_long());
+    jobs.iter().chain(further).for_each(|&(pes, detail)| tests(pes, detail, &chosen));
 }
 
-#[test]
-fn lazy() {
-    if is_long() {
-        with(2, "lazy:1");
-    }
-    with(3, "lazy:2");
-}
-
-#[test]
-fn random() {
-    for seed in if is_long() { vec![4, 5, 7] } else { vec![4] } {
-        with(2, &format!("random:{seed}"));
-    }
-    with(4, "random:12");
-}
-
-#[test]
-fn priority() {
-    with(3, "priority:1");
-    if is_long() {
-        with(2, "priority:9");
-    }
-}
-
-#[test]
-fn somebody_starves() {
-    with(3, "starved-pe:2");
-    with(3, "starved-pair:3");
-}
-
-#[test]
-fn alone() {
-    with(1, "5");
+suites! {
+    // Every test, over the kindest network.
+    all_tests: tests(2, "eager", suite::TESTS);
+    lazy: with(&[(3, "lazy:2")], &[(2, "lazy:1")]);
+    random: with(&[(2, "random:4"), (4, "random:12")], &[(2, "random:5"), (2, "random:7")]);
+    priority: with(&[(3, "priority:1")], &[(2, "priority:9")]);
+    somebody_starves: with(&[(3, "starved-pe:2"), (3, "starved-pair:3")], &[]);
+    alone: with(&[(1, "5")], &[]);
 }
