@@ -70,7 +70,7 @@ impl Engine {
     ) -> Issued<usize> {
         // Everything is known before anything is issued, so that what does not fit has no effect.
         self.reach(remote, n)?;
-        let rails = self.rails_to(remote.pe).count();
+        let rails = 1 + self.further.iter().filter(|rail| rail.peers.rail(remote.pe).is_some()).count();
         let share = n.div_ceil(rails).next_multiple_of(4096).clamp(PIECES.0, PIECES.1);
         let mut done = 0;
         while done < n {
@@ -138,12 +138,6 @@ impl Engine {
             Some(further) => unsafe { self.further[further].try_piece(account, place, Transfer::Get(scrap), 1) },
         };
         read.map(drop)
-    }
-
-    /// The rails by which a peer is reached.
-    pub(crate) fn rails_to(&self, pe: u32) -> impl Iterator<Item = usize> {
-        let further = (1..).zip(&self.further).filter(move |(_, rail)| rail.peers.rail(pe).is_some());
-        std::iter::once(0).chain(further.map(|(number, _)| number))
     }
 }
 

@@ -77,29 +77,12 @@ fn a_domain_that_is_not_here_is_answered_with_those_that_are() {
     assert!(told.contains("domain nowhere0") && told.contains("the domains of its list are "), "{told}");
 }
 
-/// The endpoints of sockets that libfabric 1.17 calls `net` and later versions `tcp`. There a test of the suite can
-/// take a minute, so they run only on request.
-#[test]
-fn net_two() {
-    if asked("it takes minutes") {
-        over("net", 2);
+/// [`over`], only if the user asks for it, for this reason.
+fn over_if_asked(why_not: &str, provider: &str, pes: u32) {
+    match std::env::var_os("CHECK_LONG") {
+        Some(_) => over(provider, pes),
+        None => not_run(format_args!("{why_not} (CHECK_LONG=1 runs it)")),
     }
-}
-
-#[test]
-fn net_four() {
-    if asked("it takes minutes") {
-        over("net", 4);
-    }
-}
-
-/// Whether the user asks for a test that is not run by default, for this reason.
-fn asked(why_not: &str) -> bool {
-    let asked = std::env::var_os("CHECK_LONG").is_some();
-    if !asked {
-        not_run(format_args!("{why_not} (CHECK_LONG=1 runs it)"));
-    }
-    asked
 }
 
 suites! {
@@ -113,20 +96,11 @@ suites! {
     atomics_of_shm: atomics_of("shm", 3);
     verbs_by_rxm: over("verbs;ofi_rxm", 2);
     alone: over("tcp", 1);
-}
-
-#[test]
-fn tcp_by_rxm_two() {
-    if asked("four PEs show the same and more") {
-        over("tcp;ofi_rxm", 2);
-    }
-}
-
-#[test]
-fn shm_two() {
-    if asked("four PEs show the same and more") {
-        over("shm", 2);
-    }
+    // The endpoints of sockets that libfabric 1.17 calls `net` and later versions `tcp`.
+    net_two: over_if_asked("it takes minutes", "net", 2);
+    net_four: over_if_asked("it takes minutes", "net", 4);
+    tcp_by_rxm_two: over_if_asked("four PEs show the same and more", "tcp;ofi_rxm", 2);
+    shm_two: over_if_asked("four PEs show the same and more", "shm", 2);
 }
 
 #[test]

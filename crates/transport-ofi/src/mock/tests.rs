@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
-use oxshmem_transport::{Amo, Fabric, GetArguments, LaneOptions, PutArguments, suite};
+use oxshmem_transport::{Amo, Fabric, GetArguments, LaneOptions, PutArguments, suite, suites};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::calls::open_fabric;
@@ -72,14 +72,16 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// PE `me` of a job over `rails` rails of one of the mock's providers.
 fn pe(provider: &str, me: u32, pes: u32, rails: usize) -> Box<dyn Fabric> {
-    let selection = Selection { provider: Some(provider.into()), rails: Some(rails), pes, ..Selection::default() };
-    open_with(&MOCK, me, suite::PATIENCE, &selection).expect("the mock opens")
+    open_with(&MOCK, me, suite::PATIENCE, &selection(provider, pes, rails)).expect("the mock opens")
+}
+
+fn selection(provider: &str, pes: u32, rails: usize) -> Selection {
+    Selection { provider: Some(provider.into()), rails: Some(rails), pes, ..Selection::default() }
 }
 
 /// The same with the provider's atomics.
 fn pe_with_atomics(provider: &str, me: u32, pes: u32, rails: usize) -> Result<Box<dyn Fabric>, Error> {
-    let provider = Some(provider.into());
-    let selection = Selection { provider, rails: Some(rails), pes, atomics: true, ..Selection::default() };
+    let selection = Selection { atomics: true, ..selection(provider, pes, rails) };
     open_with(&MOCK, me, suite::PATIENCE, &selection)
 }
 
@@ -101,34 +103,16 @@ fn over(provider: &str, rails: &[usize]) {
     assert!(used >= rails.iter().enumerate().map(shared).sum(), "{used} further rails were used");
 }
 
-#[test]
-fn what_slingshot_demands_is_obeyed() {
-    over("mock_slingshot", &[1; 3]);
-}
-
-#[test]
-fn local_registrations_and_early_completions_are_obeyed() {
-    over("mock_local", &[1; 3]);
-}
-
-#[test]
-fn order_is_used_where_it_is_kept() {
-    over("mock_orderly", &[1; 3]);
-}
-
-#[test]
-fn atomics_of_slingshot() {
-    with_atomics("mock_slingshot", 2);
-}
-
-#[test]
-fn atomics_with_local_registrations_and_early_completions() {
-    with_atomics("mock_local", 1);
-}
-
-#[test]
-fn atomics_in_order() {
-    with_atomics("mock_orderly", 2);
+suites! {
+    what_slingshot_demands_is_obeyed: over("mock_slingshot", &[1; 3]);
+    local_registrations_and_early_completions_are_obeyed: over("mock_local", &[1; 3]);
+    order_is_used_where_it_is_kept: over("mock_orderly", &[1; 3]);
+    slingshot_has_rails: over("mock_slingshot", &[3; 3]);
+    completed_puts_are_read_back_by_their_own_rail: over("mock_local", &[2; 3]);
+    order_ends_where_another_rail_begins: over("mock_orderly", &[2; 3]);
+    atomics_of_slingshot: with_atomics("mock_slingshot", 2);
+    atomics_with_local_registrations_and_early_completions: with_atomics("mock_local", 1);
+    atomics_in_order: with_atomics("mock_orderly", 2);
 }
 
 #[test]
@@ -137,21 +121,6 @@ fn who_lacks_an_atomic_is_not_of_the_networks_domain() {
     let refused = pe_with_atomics("mock_incomplete", 0, 1, 1).err().expect("an error").to_string();
     assert!(refused.contains("lacks an atomic") && refused.contains("Xor(0) on 4 bytes"), "{refused}");
     drop(pe("mock_incomplete", 0, 1, 1));
-}
-
-#[test]
-fn slingshot_has_rails() {
-    over("mock_slingshot", &[3; 3]);
-}
-
-#[test]
-fn completed_puts_are_read_back_by_their_own_rail() {
-    over("mock_local", &[2; 3]);
-}
-
-#[test]
-fn order_ends_where_another_rail_begins() {
-    over("mock_orderly", &[2; 3]);
 }
 
 /// Whether an injecting call of this provider refuses a put of `n` bytes, although the provider says that it takes
@@ -287,8 +256,7 @@ fn a_long_put_behind_a_fence_does_not_overtake_by_another_rail() {
 #[test]
 fn a_signal_does_not_follow_data_that_a_rail_has_lost() {
     let _alone = alone();
-    let provider = Some("mock_orderly".into());
-    let selection = Selection { provider, rails: Some(2), pes: 2, atomics: true, ..Selection::default() };
+    let selection = Selection { atomics: true, ..selection("mock_orderly", 2, 2) };
     one_sided_by(&selection, |lane, ends| {
         let others_second_rail = ends.len() + 1;
         ENDS.lock()[others_second_rail].1.lost.store(true, Ordering::Relaxed);
@@ -397,8 +365,7 @@ fn a_rail_that_cannot_be_opened_says_why() {
 fn rails_begin_with_the_nearest_card_and_only_cards_have_them_unasked() {
     let _alone = alone();
     let cards = |provider: &str, change: &dyn Fn(&mut Selection)| {
-        let mut selection =
-            Selection { provider: Some(provider.into()), cards_each: 2, pes: 1, ..Selection::default() };
+        let mut selection = Selection { rails: None, cards_each: 2, ..selection(provider, 1, 1) };
         change(&mut selection);
         let words = open_with(&MOCK, 0, suite::PATIENCE, &selection).expect("the mock opens").describe();
         words.split([',', '(']).next().and_then(|words| Some(words.split_once(" on ")?.1.trim().to_owned()))

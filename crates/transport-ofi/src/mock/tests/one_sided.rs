@@ -6,15 +6,14 @@ use oxshmem_transport::{Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segme
 
 use super::super::end::MockPending;
 use super::super::operation::MockEffect;
-use super::{ENDS, MOCK, end};
+use super::{ENDS, MOCK, end, selection};
 use crate::list::Selection;
 use crate::provider::Ofi;
 
 /// Plays a job of two PEs of which the second only serves: what the first issues on its lane moves on when that lane waits
 /// and never otherwise. `play` also gets the endpoints of the first PE's rails. Returns how much the second PE has served.
 pub(super) fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&Plain<'_>, &[usize])) -> usize {
-    let provider = Some(provider.into());
-    one_sided_by(&Selection { provider, rails: Some(rails), pes: 2, ..Selection::default() }, play)
+    one_sided_by(&selection(provider, 2, rails), play)
 }
 
 /// The same with this selection.
