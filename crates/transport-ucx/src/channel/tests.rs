@@ -19,102 +19,166 @@ use oxshmem_ucx_sys::{
 };
 
 use super::unacknowledged::PIECE;
-use super::{Channel, LONGEST_MESSAGE, TOGETHER};
+use super::{Channel, Issued, LONGEST_MESSAGE, TOGETHER};
 use crate::devices::Devices;
 use crate::lane::UcxLane;
 use crate::load;
 use crate::net::{LOOKS_PER_END, Net};
 use crate::objects::UcxContext;
 
-const HEAP: Remote = Remote { pe: 0, region: Region::Heap, offset: 0 };
-
-/// Plays a job of one PE with this memory as its heap, whose lane is given to `play`.
-fn alone(settings: &Settings, memory: &mut [u8], play: impl FnOnce(&Arc<Net>, &mut Channel)) {
-    alone_over(settings, memory, |ucx| ucx, play);
+/// A place in the heap.
+const fn at(offset: usize) -> Remote {
+    Remote { pe: 0, region: Region::Heap, offset: offset as u64 }
 }
 
-/// The same over what `change` makes of UCX.
-fn alone_over(
+const HEAP: Remote = at(0);
+
+/// The only PE of a job, and a channel of it. Sources of puts live longer than the channel.
+struct Stage<'n> {
+    net: &'n Arc<Net>,
+    channel: Channel,
+}
+
+/// Plays a job of one PE with this memory as its heap. `None`: UCX is not here.
+fn alone<R>(memory: &mut [u8], play: impl FnOnce(&mut Stage<'_>) -> R) -> Option<R> {
+    alone_over(&Settings::default(), memory, |_| {}, play)
+}
+
+/// The same with these settings, over what `change` makes of UCX.
+fn alone_over<R>(
     settings: &Settings,
     memory: &mut [u8],
-    change: impl FnOnce(&'static Ucx) -> &'static Ucx,
-    play: impl FnOnce(&Arc<Net>, &mut Channel),
-) {
-    let context = UcxContext::new(Some("tcp"), Devices::with(&[]), 1, false);
-    let mut context = match context {
-        Ok(made) => made,
-        Err(error) => return not_run(error),
-    };
+    change: impl FnOnce(&mut Ucx),
+    play: impl FnOnce(&mut Stage<'_>) -> R,
+) -> Option<R> {
+    let mut context = UcxContext::new(Some("tcp"), Devices::with(&[]), 1, false).map_err(not_run).ok()?;
     let made = Arc::get_mut(&mut context).expect("nobody else has it");
-    made.ucx = change(made.ucx);
+    let mut ucx = Ucx { ..*made.ucx };
+    change(&mut ucx);
+    made.ucx = Box::leak(Box::new(ucx));
     let net = Arc::new(Net::new(&Participant::new(0, 1, settings, &[0; 48]), context.clone(), false));
     net.open_service().expect("it listens");
     let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
     net.regions.register(Region::Heap, segment).expect("it registers");
     assert!(net.peers.book.set(Box::new(AllAddresses(vec![net.address()]))).is_ok(), "nobody has connected");
-    let mut channel = Channel::new(context).expect("there are workers");
-    play(&net, &mut channel);
-    drop(channel);
+    let mut stage = Stage { net: &net, channel: Channel::new(context).expect("there are workers") };
+    let played = play(&mut stage);
+    drop(stage);
     net.tear_down();
+    Some(played)
 }
 
-/// Completes what the channel has under way.
-fn complete(net: &Net, channel: &mut Channel) {
-    while channel.outstanding() > 0 {
-        channel.progress(&net.peers).expect("nothing fails");
-        net.serve();
+impl Stage<'_> {
+    /// Moves the channel on, and serves.
+    fn turn(&mut self) {
+        self.channel.step(&self.net.peers);
+        self.net.serve();
     }
-}
 
-/// Moves the channel on until something fails.
-fn failure(net: &Net, channel: &mut Channel) -> String {
-    loop {
-        match channel.progress(&net.peers) {
-            Ok(_) => drop(net.serve()),
-            Err(error) => return error.to_string(),
+    /// Completes what the channel has under way.
+    fn complete(&mut self) {
+        while self.channel.outstanding() > 0 {
+            self.channel.progress(&self.net.peers).expect("nothing fails");
+            self.net.serve();
         }
     }
+
+    /// Moves the channel on until something fails.
+    fn failure(&mut self) -> String {
+        loop {
+            match self.channel.progress(&self.net.peers) {
+                Ok(_) => drop(self.net.serve()),
+                Err(error) => return error.to_string(),
+            }
+        }
+    }
+
+    /// The word at this offset of the heap.
+    fn word(&self, offset: usize) -> u64 {
+        self.net.regions.memory.amo(Region::Heap, offset as u64, Width::Eight, Amo::Fetch).expect("it is there")
+    }
+
+    fn put(&mut self, to: Remote, source: &[u8]) -> Issued<usize> {
+        // SAFETY: the source lives longer than the channel.
+        unsafe { self.channel.put(&self.net.peers, to, source.as_ptr(), source.len()) }
+    }
+
+    /// A put that waits for memory keys.
+    fn put_in_the_end(&mut self, to: Remote, source: &[u8]) {
+        while self.put(to, source).is_err() {
+            self.turn();
+        }
+    }
+
+    fn put_copy(&mut self, to: Remote, source: &[u8]) {
+        // SAFETY: the source has its bytes.
+        let put = unsafe { self.channel.put_copy(&self.net.peers, to, source.as_ptr(), source.len()) };
+        assert_eq!(put.expect("there is room"), source.len());
+    }
+
+    fn put_signal(&mut self, to: Remote, source: &[u8], signal: Remote, update: SignalUpdate) {
+        let (from, n) = (source.as_ptr(), source.len());
+        // SAFETY: the source lives longer than the channel.
+        unsafe { self.channel.put_signal(&self.net.peers, to, from, n, signal, update) }.expect("there is room");
+    }
+
+    fn put_unacknowledged(&mut self, to: Remote, source: &[u8], signal: Option<(Remote, SignalUpdate)>) {
+        let (from, n) = (source.as_ptr(), source.len());
+        // SAFETY: the source lives longer than the channel.
+        unsafe { self.channel.put_unacknowledged(&self.net.peers, to, from, n, signal) }.expect("there is room");
+    }
+
+    fn update(&mut self, to: Remote, amo: Amo) {
+        // SAFETY: no old value is asked for.
+        unsafe { self.channel.amo(&self.net.peers, to, Width::Eight, amo, ptr::null_mut()) }.expect("there is room");
+    }
+
+    /// Fetches a word, with a look at the channel while the question is under way.
+    fn fetch(&mut self, from: Remote, look: impl FnOnce(&Channel)) -> u64 {
+        let mut old = 0_u64;
+        let place = (&raw mut old).cast();
+        // SAFETY: the old value lives until the operation is complete.
+        unsafe { self.channel.amo(&self.net.peers, from, Width::Eight, Amo::Fetch, place) }.expect("there is room");
+        look(&self.channel);
+        self.complete();
+        old
+    }
 }
 
-/// The word at this offset of the heap.
-fn word(net: &Net, offset: u64) -> u64 {
-    net.regions.memory.amo(Region::Heap, offset, Width::Eight, Amo::Fetch).expect("it is there")
+/// A word of a source.
+const SEVENS: u64 = u64::from_ne_bytes([7; 8]);
+
+fn is_sevens(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| byte == 7)
 }
 
 #[test]
 fn fault_P4_a_flush_begins_behind_puts_that_are_done() {
     let (source, mut target) = (vec![7_u8; 1 << 20], vec![0_u8; 1 << 20]);
-    let mut flushed = false;
-    alone(&Settings::default(), &mut target, |net, channel| {
-        // SAFETY: the source lives until the channel has nothing outstanding.
-        let put = |channel: &mut Channel| unsafe { channel.put(&net.peers, HEAP, source.as_ptr(), source.len()) };
-        while put(channel).is_err() {
-            channel.step(&net.peers);
-            net.serve();
-        }
+    let flushed = alone(&mut target, |stage| {
+        stage.put_in_the_end(HEAP, &source);
         // UCX may complete at once what the sockets have room for; with this many more, some are always under way.
         let mut puts = 0;
-        let mut fill = |channel: &mut Channel| {
-            while channel.gathering().get() < 16 {
-                assert!(put(channel).is_ok(), "there is room");
+        let mut fill = |stage: &mut Stage<'_>| {
+            while stage.channel.gathering().get() < 16 {
+                assert!(stage.put(HEAP, &source).is_ok(), "there is room");
                 puts += 1;
                 assert!(puts < 2000, "the flush waits for puts that came after it");
             }
         };
-        fill(channel);
-        channel.begin_flush(&net.peers);
-        while let Some(flush) = &channel.flush {
-            assert_eq!(flush.request.is_some(), channel.flushing().get() == 0, "puts before the flush decide");
-            if flush.request.is_none() {
-                fill(channel);
+        fill(stage);
+        stage.channel.begin_flush(&stage.net.peers);
+        while let Some(flush) = &stage.channel.flush {
+            let begun = flush.request.is_some();
+            assert_eq!(begun, stage.channel.flushing().get() == 0, "puts before the flush decide");
+            if !begun {
+                fill(stage);
             }
-            channel.step(&net.peers);
-            net.serve();
+            stage.turn();
         }
-        complete(net, channel);
-        flushed = true;
+        stage.complete();
     });
-    assert!(!flushed || target == source);
+    assert!(flushed.is_none() || target == source);
 }
 
 /// UCX may refuse a put at once. The flush behind it goes well then.
@@ -122,24 +186,15 @@ fn fault_P4_a_flush_begins_behind_puts_that_are_done() {
 fn a_signal_does_not_follow_a_put_that_was_refused() {
     const BYTES: usize = 64 << 10;
     let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; BYTES + 64]);
-    let signal = Remote { offset: BYTES as u64, ..HEAP };
-    let mut signalled = None;
-    alone(&Settings::default(), &mut target, |net, channel| {
-        // SAFETY: the source lives longer than the channel.
-        while unsafe { channel.put(&net.peers, HEAP, source.as_ptr(), 8) }.is_err() {
-            channel.step(&net.peers);
-            net.serve();
+    let signalled = alone(&mut target, |stage| {
+        stage.put_in_the_end(HEAP, &source[..8]);
+        stage.channel.note(Error::new("a put was refused"));
+        stage.put_signal(HEAP, &source, at(BYTES), SignalUpdate::Set(1));
+        while stage.channel.outstanding() > 0 {
+            stage.channel.progress(&stage.net.peers).expect_err("a put was refused");
+            stage.net.serve();
         }
-        channel.note(Error::new("a put was refused"));
-        let update = SignalUpdate::Set(1);
-        // SAFETY: the source lives longer than the channel.
-        let issued = unsafe { channel.put_signal(&net.peers, HEAP, source.as_ptr(), BYTES, signal, update) };
-        assert!(issued.is_ok(), "there is room");
-        while channel.outstanding() > 0 {
-            channel.progress(&net.peers).expect_err("a put was refused");
-            net.serve();
-        }
-        signalled = Some(word(net, signal.offset));
+        stage.word(BYTES)
     });
     assert!(signalled.is_none_or(|signalled| signalled == 0), "the signal tells of data that is not there");
 }
@@ -196,33 +251,22 @@ unsafe extern "C" fn message_of_a_card(
 
 #[test]
 fn a_put_from_memory_that_may_only_be_read_is_copied() {
-    let behind = TABLE.len() + 64;
+    let (signal, behind) = (TABLE.len(), TABLE.len() + 64);
     let mut target = vec![0_u8; behind + TOGETHER];
-    let at = |offset: usize| Remote { offset: offset as u64, ..HEAP };
-    let signal = at(TABLE.len());
-    let change = |ucx: &'static Ucx| -> &'static Ucx {
-        Box::leak(Box::new(Ucx { put: put_of_a_card, am_send: message_of_a_card, ..*ucx }))
-    };
-    let mut signalled = None;
-    alone_over(&Settings::default(), &mut target, change, |net, channel| {
+    let change = |ucx: &mut Ucx| (ucx.put, ucx.am_send) = (put_of_a_card, message_of_a_card);
+    let signalled = alone_over(&Settings::default(), &mut target, change, |stage| {
+        stage.put_in_the_end(HEAP, &TABLE[..8]);
+        stage.complete();
+        stage.channel.allow_straight(0);
         // SAFETY: the source is static.
-        while unsafe { channel.put(&net.peers, HEAP, TABLE.as_ptr(), 8) }.is_err() {
-            channel.step(&net.peers);
-            net.serve();
-        }
-        complete(net, channel);
-        channel.allow_straight(0);
-        // SAFETY: the source is static.
-        let straight = unsafe { channel.put_straight(HEAP, TABLE.as_ptr(), TABLE.len()) };
-        assert_eq!((straight, channel.outstanding()), (false, 0), "a put that was refused counts");
+        let straight = unsafe { stage.channel.put_straight(HEAP, TABLE.as_ptr(), TABLE.len()) };
+        assert_eq!((straight, stage.channel.outstanding()), (false, 0), "a put that was refused counts");
         // The longer one is a put of UCX's, and the shorter one travels with its signal.
         for (to, n) in [(HEAP, TABLE.len()), (at(behind), TOGETHER)] {
-            // SAFETY: the source is static.
-            unsafe { channel.put_signal(&net.peers, to, TABLE.as_ptr(), n, signal, SignalUpdate::Add(1)) }
-                .expect("there is room");
-            complete(net, channel);
+            stage.put_signal(to, &TABLE[..n], at(signal), SignalUpdate::Add(1));
+            stage.complete();
         }
-        signalled = Some(word(net, signal.offset));
+        stage.word(signal)
     });
     if let Some(signalled) = signalled {
         assert_eq!(signalled, 2);
@@ -275,20 +319,23 @@ fn a_signal_does_not_follow_a_piece_that_was_refused() {
 fn a_peer_that_does_not_say_where_its_memory_is_is_given_up() {
     let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
     let settings = Settings { peer_timeout: 1, ..Settings::default() };
-    let mut said = None;
-    alone(&settings, &mut target, |net, channel| {
-        // The peer is this PE, which does not serve: its memory keys never come.
-        let error = loop {
-            // SAFETY: the source lives longer than the channel.
-            match unsafe { channel.put(&net.peers, HEAP, source.as_ptr(), source.len()) } {
-                Ok(_) => panic!("a put was issued without a key"),
-                Err(NotIssued::Busy) => drop(channel.step(&net.peers)),
-                Err(NotIssued::Failed(error)) => break *error,
-            }
-        };
-        assert!(channel.outstanding() > 0, "the question is under way");
-        said = Some(error.to_string());
-    });
+    let said = alone_over(
+        &settings,
+        &mut target,
+        |_| {},
+        |stage| {
+            // The peer is this PE, which does not serve: its memory keys never come.
+            let error = loop {
+                match stage.put(HEAP, &source) {
+                    Ok(_) => panic!("a put was issued without a key"),
+                    Err(NotIssued::Busy) => drop(stage.channel.step(&stage.net.peers)),
+                    Err(NotIssued::Failed(error)) => break *error,
+                }
+            };
+            assert!(stage.channel.outstanding() > 0, "the question is under way");
+            error.to_string()
+        },
+    );
     if let Some(said) = said {
         for part in
             ["PE 0 cannot be reached over UCX", "has not said where its memory is for 1 s", "SHMEM_PEER_TIMEOUT"]
@@ -302,161 +349,125 @@ fn a_peer_that_does_not_say_where_its_memory_is_is_given_up() {
 #[test]
 fn unacknowledged_messages_arrive_and_are_complete_when_somebody_asks() {
     let (source, mut target) = (vec![7_u8; 100_000], vec![0_u8; 200_000]);
-    let at = |offset| Remote { offset, ..HEAP };
-    let mut refused = None;
-    alone(&Settings::default(), &mut target, |net, channel| {
-        channel.longest_message = usize::MAX;
-        for i in 0..MOST_UNACKNOWLEDGED + 100 {
-            // SAFETY: the source lives longer than the channel.
-            let issued =
-                unsafe { channel.put_copy_unacknowledged(&net.peers, at(100_000 + 8 * i), source.as_ptr(), 8) };
-            assert_eq!(issued.expect("there is room"), 8);
-            channel.fence();
+    let refused = alone(&mut target, |stage| {
+        stage.channel.longest_message = usize::MAX;
+        for i in 0..MOST_UNACKNOWLEDGED as usize + 100 {
+            stage.put_copy(at(100_000 + 8 * i), &source[..8]);
+            stage.channel.fence();
         }
-        let signal = Some((at(199_992), SignalUpdate::Set(9)));
-        // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
-        unsafe { channel.put_unacknowledged(&net.peers, HEAP, source.as_ptr(), source.len(), signal) }
-            .expect("there is room");
-        while word(net, 199_992) != 9 || channel.to_end() > 0 {
-            channel.step(&net.peers);
-            net.serve();
+        stage.put_unacknowledged(HEAP, &source, Some((at(199_992), SignalUpdate::Set(9))));
+        while stage.word(199_992) != 9 || stage.channel.to_end() > 0 {
+            stage.turn();
         }
-        assert_eq!(channel.outstanding(), 100, "all before the question is known to be done");
-        assert_eq!(channel.unmarked, 100);
-        channel.progress(&net.peers).expect("nothing fails");
-        assert_eq!((channel.unmarked, channel.owed()), (0, 101), "one question stands behind them");
-        complete(net, channel);
-        // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
-        unsafe { channel.put_copy_unacknowledged(&net.peers, at(199_999), source.as_ptr(), 8) }.expect("there is room");
-        refused = Some(failure(net, channel));
+        assert_eq!(stage.channel.outstanding(), 100, "all before the question is known to be done");
+        assert_eq!(stage.channel.unmarked, 100);
+        stage.channel.progress(&stage.net.peers).expect("nothing fails");
+        assert_eq!((stage.channel.unmarked, stage.channel.owed()), (0, 101), "one question stands behind them");
+        stage.complete();
+        stage.put_copy(at(199_999), &source[..8]);
+        stage.failure()
     });
     if let Some(refused) = refused {
         assert!(refused.contains("outside its registered memory"), "{refused}");
-        assert!(target[..102_848].iter().all(|&byte| byte == 7), "the messages have not arrived whole");
+        assert!(is_sevens(&target[..102_848]), "the messages have not arrived whole");
     }
 }
 
 #[test]
 fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
     let (source, mut target) = ([7_u8; 64], [0_u8; 256]);
-    let at = |offset| Remote { offset, ..HEAP };
-    let mut played = false;
-    alone(&Settings::default(), &mut target, |net, channel| {
-        channel.longest_message = usize::MAX;
-        let send = |channel: &mut Channel, offset, n| {
-            // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
-            let issued = unsafe { channel.put_copy_unacknowledged(&net.peers, at(offset), source.as_ptr(), n) };
-            assert_eq!(issued.expect("there is room"), n);
+    let played = alone(&mut target, |stage| {
+        stage.channel.longest_message = usize::MAX;
+        let send = |stage: &mut Stage<'_>, offset, n: usize| stage.put_copy(at(offset), &source[..n]);
+        send(stage, 0, 64);
+        assert!(!stage.channel.has_batch(), "the first goes at once");
+        send(stage, 64, 8);
+        send(stage, 72, 8);
+        assert!(stage.channel.has_batch() && stage.channel.to_move() > 0 && stage.channel.outstanding() == 3);
+        stage.channel.step(&stage.net.peers);
+        assert!(!stage.channel.has_batch(), "whoever moves the channel on sends them");
+        send(stage, 80, 8);
+        send(stage, 88, 8);
+        assert!(stage.channel.has_batch());
+        let is_first = |channel: &Channel| {
+            assert!(!channel.has_batch(), "a question comes behind unacknowledged messages");
         };
-        let seen = |offset| word(net, offset);
-        let all = u64::from_ne_bytes([7; 8]);
-        send(channel, 0, 64);
-        assert!(!channel.has_batch(), "the first goes at once");
-        send(channel, 64, 8);
-        send(channel, 72, 8);
-        assert!(channel.has_batch() && channel.to_move() > 0 && channel.outstanding() == 3);
-        channel.step(&net.peers);
-        assert!(!channel.has_batch(), "whoever moves the channel on sends them");
-        send(channel, 80, 8);
-        send(channel, 88, 8);
-        assert!(channel.has_batch());
-        let (old, to) = (&mut 0_u64, at(88));
-        // SAFETY: the old value lives until the operation is complete.
-        unsafe { channel.amo(&net.peers, to, Width::Eight, Amo::Fetch, (&raw mut *old).cast()) }
-            .expect("there is room");
-        assert!(!channel.has_batch(), "a question comes behind unacknowledged messages");
-        complete(net, channel);
-        assert_eq!((*old, seen(80), seen(72), seen(64), seen(0)), (all, all, all, all, all));
-        send(channel, 112, 8);
-        channel.fence();
-        send(channel, 120, 8);
-        assert!(!channel.has_batch(), "a flag behind its data goes at once");
-        send(channel, 128, 8);
-        channel.fence();
-        send(channel, 136, 8);
-        assert!(channel.has_batch(), "a flag in a stream goes with it");
-        complete(net, channel);
-        assert_eq!((seen(112), seen(120), seen(128), seen(136)), (all, all, all, all));
+        assert_eq!(stage.fetch(at(88), is_first), SEVENS);
+        assert_eq!([80, 72, 64, 0].map(|offset| stage.word(offset)), [SEVENS; 4]);
+        send(stage, 112, 8);
+        stage.channel.fence();
+        send(stage, 120, 8);
+        assert!(!stage.channel.has_batch(), "a flag behind its data goes at once");
+        send(stage, 128, 8);
+        stage.channel.fence();
+        send(stage, 136, 8);
+        assert!(stage.channel.has_batch(), "a flag in a stream goes with it");
+        stage.complete();
+        assert_eq!([112, 120, 128, 136].map(|offset| stage.word(offset)), [SEVENS; 4]);
         // A message of a batch that cannot be delivered says so, and those beside it arrive.
-        for (offset, n) in [(96, 8), (250, 8), (104, 8)] {
-            send(channel, offset, n);
-        }
-        let error = failure(net, channel);
+        [96, 250, 104].into_iter().for_each(|offset| send(stage, offset, 8));
+        let error = stage.failure();
         assert!(error.contains("outside its registered memory"), "{error}");
-        assert_eq!((seen(96), seen(104)), (all, all));
-        played = true;
+        assert_eq!((stage.word(96), stage.word(104)), (SEVENS, SEVENS));
     });
-    assert!(!played || target[..112].iter().all(|&byte| byte == 7));
+    assert!(played.is_none() || is_sevens(&target[..112]));
 }
 
 #[test]
 fn a_programs_short_puts_are_messages_and_a_fence_keeps_them_behind_its_long_ones() {
     const LONG: usize = LONGEST_MESSAGE + 1;
     let (source, mut target) = ([7_u8; LONG], vec![0_u8; 3 * LONG]);
-    let mut played = false;
-    alone(&Settings::default(), &mut target, |net, channel| {
-        channel.longest_message = LONGEST_MESSAGE;
-        let put = |channel: &mut Channel, to: usize, n| {
-            // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
-            unsafe { channel.put(&net.peers, Remote { offset: to as u64, ..HEAP }, source.as_ptr(), n) }
-        };
-        assert!(put(channel, 0, LONGEST_MESSAGE).is_ok());
-        assert_eq!((channel.owed(), channel.transfers()), (1, 0), "a short put is a message");
-        while put(channel, LONG, LONG).is_err() {
-            channel.step(&net.peers);
-            net.serve();
-        }
-        assert!(channel.transfers() > 0, "a long put is UCX's");
-        channel.fence();
-        assert!(matches!(put(channel, 0, 8), Err(NotIssued::Busy)), "a message overtakes a long put");
-        complete(net, channel);
-        assert!(put(channel, 2 * LONG, 8).is_ok());
-        channel.fence();
-        assert!(put(channel, 2 * LONG + 8, 8).is_ok(), "messages keep their order without a wait");
-        channel.fence();
-        assert!(matches!(put(channel, 0, LONG), Err(NotIssued::Busy)), "a long put overtakes messages");
-        complete(net, channel);
-        played = true;
+    let played = alone(&mut target, |stage| {
+        stage.channel.longest_message = LONGEST_MESSAGE;
+        let put = |stage: &mut Stage<'_>, to, n: usize| stage.put(at(to), &source[..n]);
+        assert!(put(stage, 0, LONGEST_MESSAGE).is_ok());
+        assert_eq!((stage.channel.owed(), stage.channel.transfers()), (1, 0), "a short put is a message");
+        stage.put_in_the_end(at(LONG), &source);
+        assert!(stage.channel.transfers() > 0, "a long put is UCX's");
+        stage.channel.fence();
+        assert!(matches!(put(stage, 0, 8), Err(NotIssued::Busy)), "a message overtakes a long put");
+        stage.complete();
+        assert!(put(stage, 2 * LONG, 8).is_ok());
+        stage.channel.fence();
+        assert!(put(stage, 2 * LONG + 8, 8).is_ok(), "messages keep their order without a wait");
+        stage.channel.fence();
+        assert!(matches!(put(stage, 0, LONG), Err(NotIssued::Busy)), "a long put overtakes messages");
+        stage.complete();
     });
-    let arrived = |part: &[u8]| part.iter().all(|&byte| byte == 7);
-    assert!(!played || arrived(&target[..LONGEST_MESSAGE]) && arrived(&target[LONG..2 * LONG + 16]));
+    assert!(played.is_none() || is_sevens(&target[..LONGEST_MESSAGE]) && is_sevens(&target[LONG..2 * LONG + 16]));
 }
 
 /// UCX calls a message sent that waits for room in a socket. Nobody else moves a program's lane on.
 #[test]
 fn a_message_of_a_program_is_moved_on_until_it_is_acknowledged() {
     let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
-    let mut played = false;
-    alone(&Settings::default(), &mut target, |net, channel| {
-        channel.longest_message = LONGEST_MESSAGE;
-        // SAFETY: the source has its bytes.
-        let put = unsafe { channel.put_copy(&net.peers, HEAP, source.as_ptr(), source.len()) };
-        assert_eq!(put.expect("there is room"), source.len());
-        while word(net, 0) == 0 || channel.to_end() > 0 {
-            channel.step(&net.peers);
-            net.serve();
+    let played = alone(&mut target, |stage| {
+        stage.channel.longest_message = LONGEST_MESSAGE;
+        stage.put_copy(HEAP, &source);
+        while stage.word(0) == 0 || stage.channel.to_end() > 0 {
+            stage.turn();
         }
-        assert_eq!((channel.outstanding(), channel.to_move()), (1, 1), "a message that UCX may have is left to it");
-        channel.serves = true;
-        assert_eq!(channel.to_move(), 0, "a worker that serves is moved on in any case");
-        channel.serves = false;
-        complete(net, channel);
-        assert_eq!(channel.to_move(), 0);
-        played = true;
+        let counts = (stage.channel.outstanding(), stage.channel.to_move());
+        assert_eq!(counts, (1, 1), "a message that UCX may have is left to it");
+        stage.channel.serves = true;
+        assert_eq!(stage.channel.to_move(), 0, "a worker that serves is moved on in any case");
+        stage.channel.serves = false;
+        stage.complete();
+        assert_eq!(stage.channel.to_move(), 0);
     });
-    assert!(!played || target == source);
+    assert!(played.is_none() || target == source);
 }
 
 #[test]
 fn a_wait_looks_at_messages_that_have_gone_now_and_then() {
     let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
-    let mut played = false;
-    alone(&Settings::default(), &mut target, |net, _| {
+    let played = alone(&mut target, |stage| {
+        let net = stage.net;
         let shared = net.take_channel(LaneOptions::default()).expect("there are workers");
         // SAFETY: the source has its bytes.
         let put = unsafe { shared.lock().put_copy(&net.peers, HEAP, source.as_ptr(), source.len()) };
         assert_eq!(put.expect("there is room"), source.len());
-        while word(net, 0) == 0 || shared.lock().to_end() > 0 {
+        while stage.word(0) == 0 || shared.lock().to_end() > 0 {
             shared.nudge(&net.peers);
             net.look();
         }
@@ -479,42 +490,33 @@ fn a_wait_looks_at_messages_that_have_gone_now_and_then() {
             net.look();
         }
         net.leave_channel(&shared);
-        played = true;
     });
-    assert!(!played || target == source);
+    assert!(played.is_none() || target == source);
 }
 
 #[test]
 fn a_program_that_waits_behind_each_put_has_each_one_answered() {
     let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
-    let mut played = false;
-    alone(&Settings::default(), &mut target, |net, channel| {
-        channel.longest_message = LONGEST_MESSAGE;
-        let put = |channel: &mut Channel| {
-            // SAFETY: the source has its bytes.
-            let put = unsafe { channel.put_copy(&net.peers, HEAP, source.as_ptr(), source.len()) };
-            assert_eq!(put.expect("there is room"), source.len());
-            channel.unmarked
+    let played = alone(&mut target, |stage| {
+        stage.channel.longest_message = LONGEST_MESSAGE;
+        let put = |stage: &mut Stage<'_>| {
+            stage.put_copy(HEAP, &source);
+            stage.channel.unmarked
         };
         for (time, unmarked) in [1, 1, 0, 0].into_iter().enumerate() {
-            assert_eq!(put(channel), unmarked, "put number {time}");
-            complete(net, channel);
+            assert_eq!(put(stage), unmarked, "put number {time}");
+            stage.complete();
         }
-        assert_eq!([put(channel), put(channel)], [0, 1], "one that others follow needs no answer");
-        complete(net, channel);
-        assert_eq!(put(channel), 1);
-        complete(net, channel);
+        assert_eq!([put(stage), put(stage)], [0, 1], "one that others follow needs no answer");
+        stage.complete();
+        assert_eq!(put(stage), 1);
+        stage.complete();
         for _ in 0..3 {
-            assert_eq!(put(channel), 1, "the answer to a fetch is one to the put before it");
-            let old = &mut 0_u64;
-            // SAFETY: the old value lives until the operation is complete.
-            unsafe { channel.amo(&net.peers, HEAP, Width::Eight, Amo::Fetch, (&raw mut *old).cast()) }
-                .expect("there is room");
-            complete(net, channel);
+            assert_eq!(put(stage), 1, "the answer to a fetch is one to the put before it");
+            stage.fetch(HEAP, |_| {});
         }
-        played = true;
     });
-    assert!(!played || target == source);
+    assert!(played.is_none() || target == source);
 }
 
 #[test]
@@ -522,9 +524,8 @@ fn a_caller_that_waits_for_its_lane_serves_its_peers() {
     const LONG: usize = 2 * LONGEST_MESSAGE;
     const PATIENCE: Duration = Duration::from_secs(30);
     let (source, mut target) = (vec![7_u8; LONG], vec![0_u8; LONG]);
-    let mut played = false;
-    alone(&Settings::default(), &mut target, |net, _| {
-        let lane = UcxLane::new(net.clone(), LaneOptions::default()).expect("there are workers");
+    let played = alone(&mut target, |stage| {
+        let lane = UcxLane::new(stage.net.clone(), LaneOptions::default()).expect("there are workers");
         let (put, begun) = (PutArguments { to: HEAP, source: source.as_ptr(), n: LONG }, Instant::now());
         let until = |done: &dyn Fn() -> bool| {
             while !done() {
@@ -536,16 +537,15 @@ fn a_caller_that_waits_for_its_lane_serves_its_peers() {
         until(&|| lane.poll_completion().expect("nothing fails") && unsafe { lane.put_nbi(&put) } == 0);
         until(&|| lane.poll_local_completion().expect("nothing fails"));
         until(&|| lane.poll_completion().expect("nothing fails"));
-        played = true;
     });
-    assert!(!played || target == source);
+    assert!(played.is_none() || target == source);
 }
 
 #[test]
 fn the_thread_is_woken_for_a_message_that_waits_for_a_connection() {
     let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
-    let mut played = false;
-    alone(&Settings::default(), &mut target, |net, _| {
+    let played = alone(&mut target, |stage| {
+        let net = stage.net;
         let lane = UcxLane::new(net.clone(), LaneOptions::default()).expect("there are workers");
         let put = PutArguments { to: HEAP, source: source.as_ptr(), n: source.len() };
         let sleeps_on = || {
@@ -561,25 +561,18 @@ fn the_thread_is_woken_for_a_message_that_waits_for_a_connection() {
         };
         assert!(!sleeps_on(), "nobody makes the connection while the caller computes");
         assert!(sleeps_on(), "a message that has gone wakes the thread");
-        played = true;
     });
-    assert!(!played || target == source);
+    assert!(played.is_none() || target == source);
 }
 
 #[test]
 fn an_answer_leaves_its_memory_to_the_next_one() {
-    let mut target = [7_u8; 8];
-    alone(&Settings::default(), &mut target, |net, channel| {
-        assert!(!net.answers.has_spare(), "nobody has asked");
+    alone(&mut [7_u8; 8], |stage| {
+        assert!(!stage.net.answers.has_spare(), "nobody has asked");
         // UCX keeps the first one until there is a connection.
         let is_left = (0..100).any(|_| {
-            let old = &mut 0_u64;
-            // SAFETY: the old value lives until the operation is complete.
-            unsafe { channel.amo(&net.peers, HEAP, Width::Eight, Amo::Fetch, (&raw mut *old).cast()) }
-                .expect("there is room");
-            complete(net, channel);
-            assert_eq!(*old, u64::from_ne_bytes([7; 8]));
-            net.answers.has_spare()
+            assert_eq!(stage.fetch(HEAP, |_| {}), SEVENS);
+            stage.net.answers.has_spare()
         });
         assert!(is_left, "each answer has memory of its own");
     });
@@ -589,96 +582,76 @@ fn an_answer_leaves_its_memory_to_the_next_one() {
 fn a_message_that_ucx_has_not_sent_waits_for_the_thread() {
     const BYTES: usize = 2 * LONGEST_MESSAGE;
     let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; BYTES]);
-    let mut played = false;
-    alone(&Settings::default(), &mut target, |net, channel| {
-        channel.longest_message = usize::MAX;
-        let put = |channel: &mut Channel| {
-            // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
-            unsafe { channel.put_unacknowledged(&net.peers, HEAP, source.as_ptr(), BYTES, None) }
-                .expect("there is room");
-        };
-        put(channel);
-        complete(net, channel);
-        while channel.to_end() > 0 {
-            channel.step(&net.peers);
+    let played = alone(&mut target, |stage| {
+        stage.channel.longest_message = usize::MAX;
+        stage.put_unacknowledged(HEAP, &source, None);
+        stage.complete();
+        while stage.channel.to_end() > 0 {
+            stage.channel.step(&stage.net.peers);
         }
-        assert!(!channel.has_waiting(), "all has gone");
+        assert!(!stage.channel.has_waiting(), "all has gone");
         // Nobody receives, so the sockets are full in the end.
         let mut puts = 0;
-        while channel.inbox.unsent.get() == 0 {
-            put(channel);
+        while stage.channel.inbox.unsent.get() == 0 {
+            stage.put_unacknowledged(HEAP, &source, None);
             puts += 1;
             assert!(puts < 4000, "sockets take everything");
         }
-        assert!(!channel.has_batch() && channel.has_waiting(), "a message stays while the caller computes");
-        channel.serves = true;
-        assert!(!channel.has_waiting(), "the thread watches the serving worker");
-        channel.serves = false;
-        complete(net, channel);
-        played = true;
+        let waits = !stage.channel.has_batch() && stage.channel.has_waiting();
+        assert!(waits, "a message stays while the caller computes");
+        stage.channel.serves = true;
+        assert!(!stage.channel.has_waiting(), "the thread watches the serving worker");
+        stage.channel.serves = false;
+        stage.complete();
     });
-    assert!(!played || target == source);
+    assert!(played.is_none() || target == source);
 }
 
 #[test]
 fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
     const BYTES: usize = 1 << 20;
-    const SIGNAL: u64 = 3 * BYTES as u64;
-    let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; SIGNAL as usize + 64]);
-    let at = |offset| Remote { offset, ..HEAP };
-    let mut refused = None;
-    alone(&Settings::default(), &mut target, |net, channel| {
-        channel.longest_message = usize::MAX;
-        let seen = |offset| word(net, offset);
-        let all = u64::from_ne_bytes([7; 8]);
-        let turn = |channel: &mut Channel| {
-            channel.step(&net.peers);
-            net.serve();
+    const SIGNAL: usize = 3 * BYTES;
+    let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; SIGNAL + 64]);
+    let refused = alone(&mut target, |stage| {
+        stage.channel.longest_message = usize::MAX;
+        let turn = |stage: &mut Stage<'_>| {
+            stage.turn();
             // The last elements of arrays are there before the messages behind them, in their order.
-            let words = [BYTES as u64 - 8, SIGNAL, SIGNAL + 8, SIGNAL + 16, 2 * BYTES as u64 - 8, SIGNAL + 24];
-            let there = words.map(|word| seen(word) != 0);
+            let words = [BYTES - 8, SIGNAL, SIGNAL + 8, SIGNAL + 16, 2 * BYTES - 8, SIGNAL + 24];
+            let there = words.map(|word| stage.word(word) != 0);
             assert!(there.is_sorted_by(|earlier, later| earlier >= later), "{there:?}");
             there[5]
         };
         let add = |word| Some((at(word), SignalUpdate::Add(1)));
-        let whole = |channel: &mut Channel, offset, signal| {
-            // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
-            unsafe { channel.put_unacknowledged(&net.peers, at(offset), source.as_ptr(), BYTES, signal) }
-                .expect("there is room");
-        };
-        whole(channel, 0, add(SIGNAL));
-        for word in [SIGNAL + 8, SIGNAL + 16] {
-            // SAFETY: the source is as long as what is put of it, and lives longer than the channel.
-            unsafe { channel.put_copy_unacknowledged(&net.peers, at(word), source.as_ptr(), 8) }
-                .expect("there is room");
-        }
-        whole(channel, BYTES as u64, None);
-        // SAFETY: no old value is asked for.
-        unsafe { channel.amo(&net.peers, at(SIGNAL + 24), Width::Eight, Amo::Add(5), ptr::null_mut()) }
-            .expect("there is room");
+        stage.put_unacknowledged(HEAP, &source, add(SIGNAL));
+        stage.put_copy(at(SIGNAL + 8), &source[..8]);
+        stage.put_copy(at(SIGNAL + 16), &source[..8]);
+        stage.put_unacknowledged(at(BYTES), &source, None);
+        stage.update(at(SIGNAL + 24), Amo::Add(5));
         let mut waited = false;
-        while !turn(channel) {
-            waited |= net.backlog.is_due(0);
+        while !turn(stage) {
+            waited |= stage.net.backlog.is_due(0);
         }
         assert!(waited, "nothing came by rendezvous");
-        complete(net, channel);
-        assert_eq!((seen(SIGNAL), seen(SIGNAL + 8), seen(SIGNAL + 24)), (1, all, 5));
+        stage.complete();
+        assert_eq!([SIGNAL, SIGNAL + 8, SIGNAL + 24].map(|word| stage.word(word)), [1, SEVENS, 5]);
         // Puts to nowhere, one of them behind another put, do nothing and say so.
-        whole(channel, 2 * BYTES as u64, add(SIGNAL + 32));
-        whole(channel, SIGNAL - 8, add(SIGNAL + 40));
-        whole(channel, u64::MAX - 8, add(SIGNAL + 40));
-        whole(channel, 2 * BYTES as u64, add(SIGNAL + 32));
-        refused = Some(failure(net, channel));
-        while channel.outstanding() > 0 || channel.to_end() > 0 {
-            let _ = channel.progress(&net.peers);
-            net.serve();
+        stage.put_unacknowledged(at(2 * BYTES), &source, add(SIGNAL + 32));
+        stage.put_unacknowledged(at(SIGNAL - 8), &source, add(SIGNAL + 40));
+        stage.put_unacknowledged(at(usize::MAX - 8), &source, add(SIGNAL + 40));
+        stage.put_unacknowledged(at(2 * BYTES), &source, add(SIGNAL + 32));
+        let refused = stage.failure();
+        while stage.channel.outstanding() > 0 || stage.channel.to_end() > 0 {
+            let _ = stage.channel.progress(&stage.net.peers);
+            stage.net.serve();
         }
-        assert_eq!((seen(SIGNAL + 32), seen(SIGNAL + 40)), (2, 0));
-        assert!(!net.backlog.is_due(0) && !channel.is_broken());
+        assert_eq!((stage.word(SIGNAL + 32), stage.word(SIGNAL + 40)), (2, 0));
+        assert!(!stage.net.backlog.is_due(0) && !stage.channel.is_broken());
+        refused
     });
     if let Some(refused) = refused {
         assert!(refused.contains("outside its registered memory"), "{refused}");
-        assert!(target[..SIGNAL as usize].iter().all(|&byte| byte == 7), "puts have not arrived whole");
+        assert!(is_sevens(&target[..SIGNAL]), "puts have not arrived whole");
     }
 }
 
@@ -693,37 +666,25 @@ unsafe extern "C" fn receive_nothing(
     failed()
 }
 
-/// A UCX with such receipts.
-fn without_receipts(ucx: &'static Ucx) -> &'static Ucx {
-    Box::leak(Box::new(Ucx { am_recv_data: receive_nothing, ..*ucx }))
-}
-
 #[test]
 fn the_signal_of_a_long_put_that_has_not_arrived_stays_away_and_waits_learn_why() {
     const BYTES: usize = 1 << 20;
     let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; BYTES + 64]);
-    let signal = Remote { offset: BYTES as u64, ..HEAP };
-    let mut lost = None;
-    alone_over(&Settings::default(), &mut target, without_receipts, |net, channel| {
-        channel.longest_message = usize::MAX;
-        // SAFETY: the source lives longer than the channel.
-        unsafe { channel.put_unacknowledged(&net.peers, HEAP, source.as_ptr(), BYTES, None) }.expect("there is room");
-        // SAFETY: no old value is asked for.
-        unsafe { channel.amo(&net.peers, signal, Width::Eight, Amo::Add(1), ptr::null_mut()) }.expect("there is room");
-        let turn = |channel: &mut Channel| {
-            channel.step(&net.peers);
-            net.serve();
-        };
-        while net.lost.get().is_none() || channel.to_end() > 0 {
-            turn(channel);
+    let without_receipts = |ucx: &mut Ucx| ucx.am_recv_data = receive_nothing;
+    let lost = alone_over(&Settings::default(), &mut target, without_receipts, |stage| {
+        stage.channel.longest_message = usize::MAX;
+        stage.put_unacknowledged(HEAP, &source, None);
+        stage.update(at(BYTES), Amo::Add(1));
+        while stage.net.lost.get().is_none() || stage.channel.to_end() > 0 {
+            stage.turn();
         }
         // The signal has been sent, and arrives meanwhile.
         for _ in 0..100 {
             thread::sleep(Duration::from_millis(1));
-            turn(channel);
+            stage.turn();
         }
-        assert_eq!(word(net, signal.offset), 0, "the signal tells of data that is not there");
-        lost = net.lost.get().map(ToString::to_string);
+        assert_eq!(stage.word(BYTES), 0, "the signal tells of data that is not there");
+        stage.net.lost.get().map(ToString::to_string).unwrap_or_default()
     });
     assert!(lost.is_none_or(|lost| lost.contains("a put of PE 0 has not arrived over UCX")));
 }
