@@ -18,7 +18,7 @@ use crate::proto::seal::{Opener, Sealer};
 pub(crate) struct Attempt {
     stream: TcpStream,
     pub(crate) address: Candidate,
-    untried: Untried,
+    pub(crate) untried: Untried,
     since: Instant,
     /// Something has been said, so there is a connection.
     connected: bool,
@@ -39,7 +39,8 @@ pub(crate) struct Untried {
     pub(crate) only: bool,
     /// All addresses before have refused.
     pub(crate) refusals: bool,
-    pub(crate) permit: Permit,
+    /// Held while there is an attempt.
+    pub(crate) _permit: Permit,
 }
 
 /// How far an attempt is.
@@ -50,7 +51,7 @@ pub(crate) enum Answer {
     Decided(Verdict, Standing),
     /// The acceptor belongs to the job, but only one side encrypts.
     Differs,
-    /// This address leads nowhere; the others are left ([`Attempt::into_untried`]).
+    /// This address leads nowhere; the others are left (`untried`).
     Failed(Failure),
 }
 
@@ -58,8 +59,6 @@ pub(crate) enum Answer {
 pub(crate) struct Failure {
     pub(crate) address: String,
     pub(crate) why: String,
-    /// All addresses up to this one have refused.
-    pub(crate) refusals: bool,
 }
 
 /// No address is left to be tried.
@@ -142,14 +141,8 @@ impl Attempt {
             Ok(answer) => return answer,
             Err(e) => e,
         };
-        let refusals = self.untried.refusals && why.kind() == io::ErrorKind::ConnectionRefused;
-        Answer::Failed(Failure { address: self.address.to_string(), why: why.to_string(), refusals })
-    }
-
-    /// The addresses that are left, after this one has failed.
-    pub(crate) fn into_untried(self, refusals: bool) -> Untried {
-        let Untried { addresses, answer, only, permit, .. } = self.untried;
-        Untried { addresses, answer, only, refusals, permit }
+        self.untried.refusals &= why.kind() == io::ErrorKind::ConnectionRefused;
+        Answer::Failed(Failure { address: self.address.to_string(), why: why.to_string() })
     }
 
     /// Connects, says what is to be said and hears what comes.

@@ -160,7 +160,8 @@ impl Carrier {
         self.rounds += 1;
         let answer = round / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
         let only = addresses.len() == 1;
-        self.attempt(local, Untried { addresses: addresses.into(), answer, only, refusals: true, permit });
+        let addresses = addresses.into();
+        self.attempt(local, Untried { addresses, answer, only, refusals: true, _permit: permit });
         Ok(())
     }
 
@@ -185,10 +186,10 @@ impl Carrier {
             Answer::Open { heard: true } => Ok(AttemptState::Heard),
             Answer::Differs => Err(unreachable::differs(local, self.route.to)),
             Answer::Decided(verdict, peer) => Ok(self.decided(local, verdict, peer)),
-            Answer::Failed(Failure { address, why, refusals }) => {
+            Answer::Failed(Failure { address, why }) => {
                 remember(&mut self.history, &address, &why);
                 if let CarrierState::Connecting(attempt) = mem::take(&mut self.state) {
-                    self.attempt(local, attempt.into_untried(refusals));
+                    self.attempt(local, attempt.untried);
                 }
                 Ok(AttemptState::None)
             }

@@ -11,7 +11,6 @@ use oxshmem_transport::{
 
 use crate::lanes;
 use crate::limits::{INJECT, TOGETHER};
-use crate::link::IssuedTogether;
 use crate::net::Net;
 use crate::proto::codec::{BULK, Message, SMALL, Urgency};
 use crate::proto::session::Ticket;
@@ -64,10 +63,7 @@ impl TcpLane {
     ) -> Result<(), Busy> {
         let account = self.account_of(buffer);
         match self.net.link(pe, rail) {
-            Some(link) => {
-                let time = self.net.issue_time();
-                link.issue(&self.net.local, IssuedTogether { account, count, time }, push)
-            }
+            Some(link) => link.issue(&self.net.local, account, count, self.net.issue_time(), push),
             None => {
                 account.fail(Error::new(format!("there is no PE {pe} to reach over TCP")));
                 Ok(())

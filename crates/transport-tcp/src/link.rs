@@ -48,13 +48,6 @@ struct LinkState {
     issued: IssueTime,
 }
 
-/// Operations of a lane that are issued at once.
-pub(crate) struct IssuedTogether<'a> {
-    pub(crate) account: &'a Arc<Account>,
-    pub(crate) count: u64,
-    pub(crate) time: IssueTime,
-}
-
 /// The turns of callers and the fences of lanes before an operation.
 #[derive(Clone, Copy)]
 pub(crate) struct IssueTime {
@@ -86,11 +79,13 @@ impl Link {
         Self { pe: route.to, due: DueMark::default(), unasked: AtomicBool::new(false), state }
     }
 
-    /// Issues operations of a lane, which `push` puts into the session; the last one's ticket is returned.
+    /// Issues `count` operations of a lane, which `push` puts into the session; the last one's ticket is returned.
     pub(crate) fn issue(
         &self,
         local: &LocalPe,
-        IssuedTogether { account, count, time }: IssuedTogether<'_>,
+        account: &Arc<Account>,
+        count: u64,
+        time: IssueTime,
         push: impl FnOnce(&mut Session) -> Ticket,
     ) -> Result<(), Busy> {
         let mut state = self.state.lock();
