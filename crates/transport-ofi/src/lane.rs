@@ -254,14 +254,7 @@ unsafe impl Lane for OfiLane {
         unsafe { self.update(engine, atomic) }
     }
 
-    unsafe fn put_signal(
-        &self,
-        _to: Remote,
-        _source: *const u8,
-        _n: usize,
-        _signal: Remote,
-        _update: SignalUpdate,
-    ) -> Result<(), Busy> {
+    unsafe fn put_signal(&self, _put: &PutArguments, _signal: Remote, _update: SignalUpdate) -> Result<(), Busy> {
         let error = Error::new("a put with signal has come to a provider that has none");
         self.account.settle(Err(error.into()), ())
     }

@@ -195,14 +195,8 @@ unsafe impl Lane for SimLane {
         unsafe { self.update(atomic, &self.awaited) }
     }
 
-    unsafe fn put_signal(
-        &self,
-        to: Remote,
-        source: *const u8,
-        n: usize,
-        signal: Remote,
-        update: SignalUpdate,
-    ) -> Result<(), Busy> {
+    unsafe fn put_signal(&self, put: &PutArguments, signal: Remote, update: SignalUpdate) -> Result<(), Busy> {
+        let &PutArguments { to, source, n } = put;
         self.issue(|queue| {
             let put = Movement::Put(PutSource::Borrowed(source));
             let data = (n > 0).then(|| self.push(queue, &self.account, None, to, put, n));

@@ -183,14 +183,8 @@ unsafe impl Lane for TcpLane {
 
     /// Data and signal go out with one call of the kernel: short data in the signal's own frame, long data in
     /// frames before it.
-    unsafe fn put_signal(
-        &self,
-        to: Remote,
-        source: *const u8,
-        n: usize,
-        signal: Remote,
-        update: SignalUpdate,
-    ) -> Result<(), Busy> {
+    unsafe fn put_signal(&self, put: &PutArguments, signal: Remote, update: SignalUpdate) -> Result<(), Busy> {
+        let &PutArguments { to, source, n } = put;
         let (lane, Remote { pe, region, offset }) = (self.number, signal);
         // The session reads these bytes in place, and their owner waits until the peer has them.
         let urgency = if n < BULK { self.urgency } else { Urgency::Now };

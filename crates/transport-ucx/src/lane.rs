@@ -162,14 +162,8 @@ unsafe impl Lane for UcxLane {
         unsafe { self.amo_apart(channel, atomic) }
     }
 
-    unsafe fn put_signal(
-        &self,
-        to: Remote,
-        source: *const u8,
-        n: usize,
-        signal: Remote,
-        update: SignalUpdate,
-    ) -> Result<(), Busy> {
+    unsafe fn put_signal(&self, put: &PutArguments, signal: Remote, update: SignalUpdate) -> Result<(), Busy> {
+        let &PutArguments { to, source, n } = put;
         // SAFETY: the source stays until completion, by the caller's promise.
         self.issue(self.channel.lock_briefly(), (), |channel, peers| unsafe {
             channel.put_signal(peers, to, source, n, signal, update)

@@ -225,19 +225,12 @@ pub unsafe trait Lane: Send + Sync {
         LanesBeneath::default()
     }
 
-    /// Copies `n` bytes to `to`, at most [`Capabilities::signal`], then updates the signal of the same PE: a reader that sees
+    /// Copies the put's bytes, at most [`Capabilities::signal`], then updates the signal of the same PE: a reader that sees
     /// the update sees the data. The source may be reused after completion.
     ///
     /// # Safety
     /// As for `put_nbi`; `signal` is an aligned 8-byte object inside a region of the same PE.
-    unsafe fn put_signal(
-        &self,
-        to: Remote,
-        source: *const u8,
-        n: usize,
-        signal: Remote,
-        update: SignalUpdate,
-    ) -> Result<(), Busy>;
+    unsafe fn put_signal(&self, put: &PutArguments, signal: Remote, update: SignalUpdate) -> Result<(), Busy>;
 
     /// The longest put with a signal that [`Lane::put_signal`] copies, so that its source may be reused on return.
     fn copied_with_signal(&self) -> usize {

@@ -105,8 +105,9 @@ impl<'l> Issuer<'l> {
     /// As for `Lane::put_signal`.
     pub unsafe fn put_signal(&self, to: Remote, source: *const u8, n: usize, signal: Remote, update: SignalUpdate) {
         if self.signal.is_some_and(|longest| n <= longest) {
+            let put = PutArguments { to, source, n };
             // SAFETY: the source is readable until completion, and the signal aligned: a busy attempt issues nothing.
-            self.insist(|lane| unsafe { lane.put_signal(to, source, n, signal, update) });
+            self.insist(|lane| unsafe { lane.put_signal(&put, signal, update) });
             return;
         }
         // SAFETY: the source is readable until completion, and the signal aligned; null asks for no old value.

@@ -216,14 +216,8 @@ unsafe impl Lane for LoopbackLane {
         self.issue(|queue| queue.push(to.pe, 0..0, effect))
     }
 
-    unsafe fn put_signal(
-        &self,
-        to: Remote,
-        source: *const u8,
-        n: usize,
-        signal: Remote,
-        update: SignalUpdate,
-    ) -> Result<(), Busy> {
+    unsafe fn put_signal(&self, put: &PutArguments, signal: Remote, update: SignalUpdate) -> Result<(), Busy> {
+        let &PutArguments { to, source, n } = put;
         let update = self.atomic(signal, Width::Eight, update.amo(), ptr::null_mut());
         self.issue(|queue| {
             let data = queue.put(to, Source::Borrowed(source), n);

@@ -97,6 +97,12 @@ impl FilledLane {
             })
     }
 
+    /// Whether an atomic is the provider's alone.
+    #[inline(always)]
+    fn is_the_networks(&self, atomic: &AtomicArguments) -> bool {
+        self.by_network || self.asked.is_none() && atomic.to.pe != self.me
+    }
+
     /// [`Lane::put`] where a message may have to be thought of.
     ///
     /// # Safety
@@ -206,21 +212,13 @@ impl FilledLane {
 // before completion; this PE's own memory is bounded by what it has registered.
 unsafe impl Lane for FilledLane {
     unsafe fn put(&self, put: &PutArguments) -> usize {
-        if self.passes(put.to.pe) {
-            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.put(put) };
-        }
-        // SAFETY: our caller has made the same promise.
-        unsafe { self.put_beside(put) }
+        // SAFETY: our caller has made the promise that either function asks for.
+        unsafe { if self.passes(put.to.pe) { self.lane.put(put) } else { self.put_beside(put) } }
     }
 
     unsafe fn put_nbi(&self, put: &PutArguments) -> usize {
-        if self.passes(put.to.pe) {
-            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.put_nbi(put) };
-        }
-        // SAFETY: our caller has made the same promise.
-        unsafe { self.put_nbi_beside(put) }
+        // SAFETY: our caller has made the promise that either function asks for.
+        unsafe { if self.passes(put.to.pe) { self.lane.put_nbi(put) } else { self.put_nbi_beside(put) } }
     }
 
     unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
@@ -235,12 +233,8 @@ unsafe impl Lane for FilledLane {
     }
 
     unsafe fn amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
-        if self.by_network || self.asked.is_none() && atomic.to.pe != self.me {
-            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.amo(atomic) };
-        }
-        // SAFETY: our caller has made the same promise.
-        unsafe { self.amo_beside(atomic) }
+        // SAFETY: our caller has made the promise that either function asks for.
+        unsafe { if self.is_the_networks(atomic) { self.lane.amo(atomic) } else { self.amo_beside(atomic) } }
     }
 
     unsafe fn get_awaited(&self, get: &GetArguments) -> usize {
@@ -249,12 +243,8 @@ unsafe impl Lane for FilledLane {
     }
 
     unsafe fn amo_awaited(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
-        if self.by_network || self.asked.is_none() && atomic.to.pe != self.me {
-            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.amo_awaited(atomic) };
-        }
-        // SAFETY: our caller has made the same promise.
-        unsafe { self.amo_beside(atomic) }
+        // SAFETY: our caller has made the promise that either function asks for.
+        unsafe { if self.is_the_networks(atomic) { self.lane.amo_awaited(atomic) } else { self.amo_beside(atomic) } }
     }
 
     /// Without messages, puts, gets and the network's atomics have nothing to do with this layer. Gets never have.
@@ -267,18 +257,11 @@ unsafe impl Lane for FilledLane {
         }
     }
 
-    unsafe fn put_signal(
-        &self,
-        to: Remote,
-        source: *const u8,
-        n: usize,
-        signal: Remote,
-        update: SignalUpdate,
-    ) -> Result<(), Busy> {
+    unsafe fn put_signal(&self, put: &PutArguments, signal: Remote, update: SignalUpdate) -> Result<(), Busy> {
+        let &PutArguments { to, source, n } = put;
         if to.pe == self.me {
             // SAFETY: the caller promises that the source is readable for `n` bytes.
-            let put = unsafe { self.memory.put(to.region, to.offset, source, n) };
-            if let Err(wrong) = put {
+            if let Err(wrong) = unsafe { self.memory.put(to.region, to.offset, source, n) } {
                 self.own.fail(wrong.error(self.me));
                 return Ok(());
             }
@@ -294,7 +277,7 @@ unsafe impl Lane for FilledLane {
             return asked.request(to.pe, task, data);
         }
         // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-        unsafe { self.lane.put_signal(to, source, n, signal, update) }
+        unsafe { self.lane.put_signal(put, signal, update) }
     }
 
     /// A message has a copy, too, but the wait for its source moves messages on.
@@ -326,12 +309,10 @@ unsafe impl Lane for FilledLane {
     }
 
     unsafe fn amo_behind_puts(&self, to: Remote, amo: Amo) -> Result<(), Busy> {
-        if self.by_network {
-            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.amo_behind_puts(to, amo) };
+        // SAFETY: our caller has made the promise that either function asks for.
+        unsafe {
+            if self.by_network { self.lane.amo_behind_puts(to, amo) } else { self.amo_behind_puts_beside(to, amo) }
         }
-        // SAFETY: our caller has made the same promise.
-        unsafe { self.amo_behind_puts_beside(to, amo) }
     }
 
     fn outstanding(&self) -> u64 {

@@ -245,7 +245,7 @@ impl ContextLane {
         let signalled = PutWithSignal { put, signal, update };
         if self.signals_together(n) {
             // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
-            if unsafe { self.lane.put_signal(to, source, n, signal, update) }.is_err() {
+            if unsafe { self.lane.put_signal(&signalled.put.arguments, signal, update) }.is_err() {
                 // SAFETY: a busy lane has issued nothing, so one operation uses what the caller has promised.
                 unsafe { self.signal_later(&signalled) };
             }

@@ -31,14 +31,7 @@ unsafe impl Lane for IdleLane {
         Ok(())
     }
 
-    unsafe fn put_signal(
-        &self,
-        _to: Remote,
-        _source: *const u8,
-        _n: usize,
-        _signal: Remote,
-        _update: SignalUpdate,
-    ) -> Result<(), Busy> {
+    unsafe fn put_signal(&self, _put: &PutArguments, _signal: Remote, _update: SignalUpdate) -> Result<(), Busy> {
         Ok(())
     }
 
