@@ -25,8 +25,8 @@ use std::{ptr, slice};
 
 use oxshmem_base::Error;
 use oxshmem_transport::{
-    Amo, AwaitedState, CompletionHabit, Failed, MOST_ASKED, NotIssued, NumberMap, Region, Remote, SignalUpdate,
-    TargetTask, WatchedTime, Width,
+    AtomicArguments, AwaitedState, CompletionHabit, Failed, MOST_ASKED, NotIssued, NumberMap, PutArguments, Region,
+    Remote, SignalUpdate, TargetTask, WatchedTime, Width,
 };
 use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
@@ -167,8 +167,9 @@ impl Channel {
     /// An atomic of the target's processor, or of UCX where it does those of the job.
     ///
     /// # Safety
-    /// `old` is null, or writable for `width` bytes until completion.
-    pub(crate) unsafe fn amo(&mut self, peers: &Directory, to: Remote, width: Width, amo: Amo, old: *mut u8) -> Issued {
+    /// As for `Lane::amo`.
+    pub(crate) unsafe fn amo(&mut self, peers: &Directory, atomic: &AtomicArguments) -> Issued {
+        let &AtomicArguments { to, width, amo, old } = atomic;
         let task = TargetTask::Amo { at: to.position(), width, amo };
         if self.longest_message > 0 {
             self.start_message(peers)?;
@@ -182,7 +183,7 @@ impl Channel {
         }
         if peers.atomics {
             // SAFETY: the caller keeps `old` until completion, as this function demands.
-            return unsafe { self.atomic(peers, to, width, amo, old) };
+            return unsafe { self.atomic(peers, atomic) };
         }
         self.ask(peers, to.pe, Ask::Task(task), &[], Expected::Old(width, old));
         Ok(())
@@ -193,20 +194,20 @@ impl Channel {
     pub(crate) unsafe fn put_signal(
         &mut self,
         peers: &Directory,
-        to: Remote,
-        source: *const u8,
-        n: usize,
+        put: &PutArguments,
         signal: Remote,
         update: SignalUpdate,
     ) -> Issued {
+        let &PutArguments { to, source, n } = put;
         if self.longest_message > 0 {
             // SAFETY: the source is readable for `n` bytes until completion, by the caller's promise.
-            return unsafe { self.put_unacknowledged(peers, to, source, n, Some((signal, update))) };
+            return unsafe { self.put_unacknowledged(peers, put, Some((signal, update))) };
         }
         self.start(peers)?;
         if n == 0 {
+            let (width, amo, old) = (Width::Eight, update.amo(), ptr::null_mut());
             // SAFETY: no old value is asked for.
-            return unsafe { self.amo(peers, signal, Width::Eight, update.amo(), ptr::null_mut()) };
+            return unsafe { self.amo(peers, &AtomicArguments { to: signal, width, amo, old }) };
         }
         if n > TOGETHER || peers.atomics {
             if peers.atomics && self.shortcut(signal, Width::Eight.bytes()).is_none() {
@@ -216,7 +217,7 @@ impl Channel {
             // SAFETY: the caller keeps the source until completion.
             if !unsafe { self.put_straight(to, source, n) } {
                 // SAFETY: the caller keeps the source until completion.
-                unsafe { self.put(peers, to, source, n)? };
+                unsafe { self.put(peers, put)? };
             }
             self.late.push(LateSignal { pe: signal.pe, at: signal.position(), update });
             self.begin_flush(peers);

@@ -69,9 +69,8 @@ impl UcxLane {
     /// The source has its bytes.
     #[inline(never)]
     unsafe fn put_copy_apart(&self, channel: MutexGuard<'_, Channel>, put: &PutArguments) -> usize {
-        let &PutArguments { to, source, n } = put;
         // SAFETY: the source is readable for `n` bytes, by the caller's promise.
-        put.left(self.issue(channel, n, |channel, peers| unsafe { channel.put_copy(peers, to, source, n) }))
+        put.left(self.issue(channel, put.n, |channel, peers| unsafe { channel.put_copy(peers, put) }))
     }
 
     /// A put from where the bytes are, likewise.
@@ -80,9 +79,8 @@ impl UcxLane {
     /// The source has its bytes until completion.
     #[inline(never)]
     unsafe fn put_apart(&self, channel: MutexGuard<'_, Channel>, put: &PutArguments) -> usize {
-        let &PutArguments { to, source, n } = put;
         // SAFETY: the source stays until completion, by the caller's promise.
-        put.left(self.issue(channel, n, |channel, peers| unsafe { channel.put(peers, to, source, n) }))
+        put.left(self.issue(channel, put.n, |channel, peers| unsafe { channel.put(peers, put) }))
     }
 
     /// A get, likewise.
@@ -91,9 +89,8 @@ impl UcxLane {
     /// The destination has its bytes until completion.
     #[inline(never)]
     unsafe fn get_apart(&self, channel: MutexGuard<'_, Channel>, get: &GetArguments) -> usize {
-        let &GetArguments { dest, from, n } = get;
         // SAFETY: the destination stays until completion, by the caller's promise.
-        get.left(self.issue(channel, n, |channel, peers| unsafe { channel.get(peers, dest, from, n) }))
+        get.left(self.issue(channel, get.n, |channel, peers| unsafe { channel.get(peers, get) }))
     }
 
     /// An atomic that does not go the straight way.
@@ -102,9 +99,8 @@ impl UcxLane {
     /// As for `Lane::amo`.
     #[inline(never)]
     unsafe fn amo_apart(&self, channel: MutexGuard<'_, Channel>, atomic: &AtomicArguments) -> Result<(), Busy> {
-        let &AtomicArguments { to, width, amo, old } = atomic;
         // SAFETY: the caller keeps `old` until completion, as this function demands.
-        self.issue(channel, (), |channel, peers| unsafe { channel.amo(peers, to, width, amo, old) })
+        self.issue(channel, (), |channel, peers| unsafe { channel.amo(peers, atomic) })
     }
 }
 
@@ -163,10 +159,9 @@ unsafe impl Lane for UcxLane {
     }
 
     unsafe fn put_signal(&self, put: &PutArguments, signal: Remote, update: SignalUpdate) -> Result<(), Busy> {
-        let &PutArguments { to, source, n } = put;
         // SAFETY: the source stays until completion, by the caller's promise.
         self.issue(self.channel.lock_briefly(), (), |channel, peers| unsafe {
-            channel.put_signal(peers, to, source, n, signal, update)
+            channel.put_signal(peers, put, signal, update)
         })
     }
 

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::rc::Rc;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{Amo, OutOfRange, Remote, Width, deliver_old};
+use oxshmem_transport::{Amo, AtomicArguments, OutOfRange, Width, deliver_old};
 use oxshmem_ucx_sys::inline::{Started, started, ucp_dt_make_contig};
 use oxshmem_ucx_sys::{
     UCP_ATOMIC_OP_ADD, UCP_ATOMIC_OP_AND, UCP_ATOMIC_OP_CSWAP, UCP_ATOMIC_OP_OR, UCP_ATOMIC_OP_SWAP, UCP_ATOMIC_OP_XOR,
@@ -59,22 +59,13 @@ impl Channel {
     /// Issues an atomic of UCX's.
     ///
     /// # Safety
-    /// `old` is null, or writable for `width` bytes until completion.
-    pub(super) unsafe fn atomic(
-        &mut self,
-        peers: &Directory,
-        to: Remote,
-        width: Width,
-        amo: Amo,
-        old: *mut u8,
-    ) -> Issued {
+    /// As for `Lane::amo`.
+    pub(super) unsafe fn atomic(&mut self, peers: &Directory, atomic: &AtomicArguments) -> Issued {
+        let &AtomicArguments { to, width, amo, old } = atomic;
         let n = width.bytes();
         if width == Width::Two {
-            return Err({
-                Error::new(format!("an atomic on {n} bytes of PE {} has come to UCX", to.pe))
-                    .because("its atomics have 4 or 8 bytes")
-            }
-            .into());
+            let error = Error::new(format!("an atomic on {n} bytes of PE {} has come to UCX", to.pe));
+            return Err(error.because("its atomics have 4 or 8 bytes").into());
         }
         if !to.offset.is_multiple_of(n as u64) {
             let wrong = OutOfRange { region: to.region, offset: to.offset, bytes: n, registered: usize::MAX };

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::{mem, ptr};
 
-use oxshmem_transport::{NotIssued, Position, Remote, SignalUpdate, TargetTask, Width};
+use oxshmem_transport::{AtomicArguments, NotIssued, Position, Remote, SignalUpdate, TargetTask, Width};
 use oxshmem_ucx_sys::inline::Started;
 use oxshmem_ucx_sys::{UCS_OK, ucs_status_t};
 
@@ -100,11 +100,11 @@ impl Channel {
                 if unsafe { self.update_straight(to, Width::Eight, update.amo(), ptr::null_mut()) }.is_some() {
                     continue;
                 }
+                let (width, amo, old) = (Width::Eight, update.amo(), ptr::null_mut());
+                // SAFETY: no old value is asked for.
+                let issued = unsafe { self.atomic(peers, &AtomicArguments { to, width, amo, old }) };
                 // Its keys are at hand.
-                if let Err(NotIssued::Failed(error)) =
-                    // SAFETY: no old value is asked for.
-                    unsafe { self.atomic(peers, to, Width::Eight, update.amo(), ptr::null_mut()) }
-                {
+                if let Err(NotIssued::Failed(error)) = issued {
                     self.inbox.note(|| *error);
                 }
                 continue;

@@ -11,8 +11,8 @@ use oxshmem_base::knobs::Settings;
 use oxshmem_test_folder::not_run;
 use oxshmem_transport::suite::AllAddresses;
 use oxshmem_transport::{
-    Amo, Lane, LaneOptions, MOST_UNACKNOWLEDGED, NotIssued, Participant, PutArguments, Region, Remote, Segment,
-    SignalUpdate, Width,
+    Amo, AtomicArguments, Lane, LaneOptions, MOST_UNACKNOWLEDGED, NotIssued, Participant, PutArguments, Region, Remote,
+    Segment, SignalUpdate, Width,
 };
 use oxshmem_ucx_sys::{
     UCS_ERR_IO_ERROR, Ucx, ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucp_worker_h, ucs_status_ptr_t,
@@ -32,6 +32,10 @@ const fn at(offset: usize) -> Remote {
 }
 
 const HEAP: Remote = at(0);
+
+fn put(to: Remote, source: &[u8]) -> PutArguments {
+    PutArguments { to, source: source.as_ptr(), n: source.len() }
+}
 
 /// The only PE of a job, and a channel of it. Sources of puts live longer than the channel.
 struct Stage<'n> {
@@ -100,7 +104,7 @@ impl Stage<'_> {
 
     fn put(&mut self, to: Remote, source: &[u8]) -> Issued<usize> {
         // SAFETY: the source lives longer than the channel.
-        unsafe { self.channel.put(&self.net.peers, to, source.as_ptr(), source.len()) }
+        unsafe { self.channel.put(&self.net.peers, &put(to, source)) }
     }
 
     /// A put that waits for memory keys.
@@ -112,33 +116,33 @@ impl Stage<'_> {
 
     fn put_copy(&mut self, to: Remote, source: &[u8]) {
         // SAFETY: the source has its bytes.
-        let put = unsafe { self.channel.put_copy(&self.net.peers, to, source.as_ptr(), source.len()) };
+        let put = unsafe { self.channel.put_copy(&self.net.peers, &put(to, source)) };
         assert_eq!(put.expect("there is room"), source.len());
     }
 
     fn put_signal(&mut self, to: Remote, source: &[u8], signal: Remote, update: SignalUpdate) {
-        let (from, n) = (source.as_ptr(), source.len());
         // SAFETY: the source lives longer than the channel.
-        unsafe { self.channel.put_signal(&self.net.peers, to, from, n, signal, update) }.expect("there is room");
+        unsafe { self.channel.put_signal(&self.net.peers, &put(to, source), signal, update) }.expect("there is room");
     }
 
     fn put_unacknowledged(&mut self, to: Remote, source: &[u8], signal: Option<(Remote, SignalUpdate)>) {
-        let (from, n) = (source.as_ptr(), source.len());
         // SAFETY: the source lives longer than the channel.
-        unsafe { self.channel.put_unacknowledged(&self.net.peers, to, from, n, signal) }.expect("there is room");
+        unsafe { self.channel.put_unacknowledged(&self.net.peers, &put(to, source), signal) }.expect("there is room");
     }
 
     fn update(&mut self, to: Remote, amo: Amo) {
+        let atomic = AtomicArguments { to, width: Width::Eight, amo, old: ptr::null_mut() };
         // SAFETY: no old value is asked for.
-        unsafe { self.channel.amo(&self.net.peers, to, Width::Eight, amo, ptr::null_mut()) }.expect("there is room");
+        unsafe { self.channel.amo(&self.net.peers, &atomic) }.expect("there is room");
     }
 
     /// Fetches a word, with a look at the channel while the question is under way.
     fn fetch(&mut self, from: Remote, look: impl FnOnce(&Channel)) -> u64 {
         let mut old = 0_u64;
         let place = (&raw mut old).cast();
+        let atomic = AtomicArguments { to: from, width: Width::Eight, amo: Amo::Fetch, old: place };
         // SAFETY: the old value lives until the operation is complete.
-        unsafe { self.channel.amo(&self.net.peers, from, Width::Eight, Amo::Fetch, place) }.expect("there is room");
+        unsafe { self.channel.amo(&self.net.peers, &atomic) }.expect("there is room");
         look(&self.channel);
         self.complete();
         old
@@ -465,7 +469,7 @@ fn a_wait_looks_at_messages_that_have_gone_now_and_then() {
         let net = stage.net;
         let shared = net.take_channel(LaneOptions::default()).expect("there are workers");
         // SAFETY: the source has its bytes.
-        let put = unsafe { shared.lock().put_copy(&net.peers, HEAP, source.as_ptr(), source.len()) };
+        let put = unsafe { shared.lock().put_copy(&net.peers, &put(HEAP, &source)) };
         assert_eq!(put.expect("there is room"), source.len());
         while stage.word(0) == 0 || shared.lock().to_end() > 0 {
             shared.nudge(&net.peers);
@@ -526,7 +530,7 @@ fn a_caller_that_waits_for_its_lane_serves_its_peers() {
     let (source, mut target) = (vec![7_u8; LONG], vec![0_u8; LONG]);
     let played = alone(&mut target, |stage| {
         let lane = UcxLane::new(stage.net.clone(), LaneOptions::default()).expect("there are workers");
-        let (put, begun) = (PutArguments { to: HEAP, source: source.as_ptr(), n: LONG }, Instant::now());
+        let (put, begun) = (put(HEAP, &source), Instant::now());
         let until = |done: &dyn Fn() -> bool| {
             while !done() {
                 assert!(begun.elapsed() < PATIENCE, "a PE that puts to itself waits for somebody who serves it");
@@ -547,7 +551,7 @@ fn the_thread_is_woken_for_a_message_that_waits_for_a_connection() {
     let played = alone(&mut target, |stage| {
         let net = stage.net;
         let lane = UcxLane::new(net.clone(), LaneOptions::default()).expect("there are workers");
-        let put = PutArguments { to: HEAP, source: source.as_ptr(), n: source.len() };
+        let put = put(HEAP, &source);
         let sleeps_on = || {
             let mut asleep = false;
             net.asleep.sleep(|| {

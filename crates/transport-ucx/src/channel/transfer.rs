@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::slice;
 
 use oxshmem_base::Error;
-use oxshmem_transport::Remote;
+use oxshmem_transport::{GetArguments, PutArguments, Remote};
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucs_status_t};
 
@@ -26,10 +26,11 @@ impl Channel {
     ///
     /// # Safety
     /// As for `Lane::put_nbi`.
-    pub(crate) unsafe fn put(&mut self, peers: &Directory, to: Remote, source: *const u8, n: usize) -> Issued<usize> {
+    pub(crate) unsafe fn put(&mut self, peers: &Directory, put: &PutArguments) -> Issued<usize> {
+        let &PutArguments { to, source, n } = put;
         if (1..=self.longest_message).contains(&n) {
             // SAFETY: the source is readable for `n` bytes until completion, by the caller's promise.
-            return unsafe { self.put_unacknowledged(peers, to, source, n, None) }.map(|()| n);
+            return unsafe { self.put_unacknowledged(peers, put, None) }.map(|()| n);
         }
         self.start(peers)?;
         self.transfer(peers, to, n, |channel, target, start, n| {
@@ -48,16 +49,11 @@ impl Channel {
     ///
     /// # Safety
     /// As for `Lane::put`.
-    pub(crate) unsafe fn put_copy(
-        &mut self,
-        peers: &Directory,
-        to: Remote,
-        source: *const u8,
-        n: usize,
-    ) -> Issued<usize> {
+    pub(crate) unsafe fn put_copy(&mut self, peers: &Directory, put: &PutArguments) -> Issued<usize> {
+        let &PutArguments { to, source, n } = put;
         if self.longest_message > 0 {
             // SAFETY: the source is readable for `n` bytes during the call, by the caller's promise.
-            return unsafe { self.put_copy_unacknowledged(peers, to, source, n) };
+            return unsafe { self.put_copy_unacknowledged(peers, put) };
         }
         self.start(peers)?;
         self.transfer(peers, to, n.min(COPIED), |channel, target, start, n| {
@@ -129,7 +125,8 @@ impl Channel {
 
     /// # Safety
     /// As for `Lane::get_nbi`.
-    pub(crate) unsafe fn get(&mut self, peers: &Directory, dest: *mut u8, from: Remote, n: usize) -> Issued<usize> {
+    pub(crate) unsafe fn get(&mut self, peers: &Directory, get: &GetArguments) -> Issued<usize> {
+        let &GetArguments { dest, from, n } = get;
         self.start(peers)?;
         self.transfer(peers, from, n, |channel, target, start, n| {
             let RemotePiece { endpoint, address, key } = target;

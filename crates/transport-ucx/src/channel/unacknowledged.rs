@@ -4,7 +4,7 @@
 
 use std::slice;
 
-use oxshmem_transport::{NotIssued, Remote, SignalUpdate, TargetTask};
+use oxshmem_transport::{NotIssued, PutArguments, Remote, SignalUpdate, TargetTask};
 
 use super::question::RequestData;
 use super::{COPIED, Channel, Issued};
@@ -26,11 +26,10 @@ impl Channel {
     pub(crate) unsafe fn put_unacknowledged(
         &mut self,
         peers: &Directory,
-        to: Remote,
-        source: *const u8,
-        n: usize,
+        put: &PutArguments,
         signal: Option<(Remote, SignalUpdate)>,
     ) -> Issued {
+        let &PutArguments { to, source, n } = put;
         self.start_message(peers)?;
         let signal = signal.map(|(signal, update)| (signal.position(), update));
         let mut start = 0;
@@ -54,13 +53,8 @@ impl Channel {
     ///
     /// # Safety
     /// `source` is readable for `n` bytes.
-    pub(crate) unsafe fn put_copy_unacknowledged(
-        &mut self,
-        peers: &Directory,
-        to: Remote,
-        source: *const u8,
-        n: usize,
-    ) -> Issued<usize> {
+    pub(crate) unsafe fn put_copy_unacknowledged(&mut self, peers: &Directory, put: &PutArguments) -> Issued<usize> {
+        let &PutArguments { to, source, n } = put;
         let n = n.min(COPIED);
         if n > 0 {
             self.start_message(peers)?;
