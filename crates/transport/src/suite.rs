@@ -73,15 +73,16 @@ pub fn threads(pes: u32, factory: impl Fn(u32) -> Vec<Box<dyn Fabric>>) {
 /// [`threads`] with a choice of tests.
 pub fn threads_of(pes: u32, factory: impl Fn(u32) -> Vec<Box<dyn Fabric>>, tests: &[Test]) {
     let failed = Arc::new(AtomicBool::new(false));
-    let joining: Vec<_> = (0..pes).zip(factory(pes)).map(|(me, fabric)| JoiningPe::register(fabric, me, pes)).collect();
+    let register = |(me, fabric)| SuitePe::register(fabric, me, pes, failed.clone());
+    let joining: Vec<_> = (0..pes).zip(factory(pes)).map(register).collect();
     let addresses: Vec<_> = joining.iter().map(|pe| pe.fabric.address()).collect();
     std::thread::scope(|scope| {
-        for pe in joining {
-            let (failed, addresses) = (failed.clone(), Box::new(AllAddresses(addresses.clone())));
+        for mut pe in joining {
+            let addresses = addresses.clone();
             let body = move || {
-                let mut pe = pe.join(addresses, failed.clone());
-                let alarm = Alarm(failed);
-                run(&mut pe, tests);
+                let alarm = Alarm(pe.failed.clone());
+                pe.connect(addresses);
+                pe.run(tests);
                 pe.leave();
                 drop(alarm);
             };
@@ -117,20 +118,6 @@ macro_rules! suites {
     )*};
 }
 
-/// Runs `tests` as this PE; the other PEs do the same.
-pub fn run(pe: &mut SuitePe, tests: &[Test]) {
-    for (name, test) in tests {
-        pe.test = name;
-        let start = Instant::now();
-        pe.meet();
-        test(pe);
-        pe.meet();
-        if pe.me == 0 {
-            println!("  {name}: {:?} with {} PEs", start.elapsed(), pe.pes);
-        }
-    }
-}
-
 /// Addresses that are all at hand.
 #[derive(Clone)]
 pub struct AllAddresses(pub Vec<Vec<u8>>);
@@ -150,42 +137,10 @@ impl Drop for Alarm {
     }
 }
 
-/// A PE whose memory is registered and which does not know the others yet.
-pub struct JoiningPe {
-    fabric: Box<dyn Fabric>,
-    me: u32,
-    pes: u32,
-    memory: [Vec<AtomicU64>; 3],
-}
-
-impl JoiningPe {
-    /// Registers memory for the suite with `fabric`.
-    pub fn register(fabric: Box<dyn Fabric>, me: u32, pes: u32) -> Self {
-        let memory = [HEAP, STATICS, CONTROL].map(|n| (0..n / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
-        for (region, words) in Region::ALL.into_iter().zip(&memory) {
-            let len = if region == Region::Heap { HEAP_BEFORE_GROWTH } else { words.len() * 8 };
-            fabric.register(region, Segment { base: base(words), len }).expect("memory can be registered");
-        }
-        Self { fabric, me, pes, memory }
-    }
-
-    /// The address to give to the others.
-    pub fn address(&self) -> Vec<u8> {
-        self.fabric.address()
-    }
-
-    /// Joins the others. `failed` becomes true when one of them has panicked.
-    pub fn join(self, book: Box<dyn AddressBook>, failed: Arc<AtomicBool>) -> SuitePe {
-        let Self { fabric, me, pes, memory } = self;
-        fabric.connect(book).expect("the fabric connects");
-        let lane = fabric.lane(LaneOptions::default()).expect("there are lanes");
-        SuitePe { lane, fabric, me, pes, memory, meetings: 0, alone: false, failed, test: "" }
-    }
-}
-
 /// One PE in the suite.
 pub struct SuitePe {
-    lane: Box<dyn Lane>,
+    /// Its lane, once it knows the others.
+    lane: Option<Box<dyn Lane>>,
     fabric: Box<dyn Fabric>,
     me: u32,
     pes: u32,
@@ -193,13 +148,48 @@ pub struct SuitePe {
     meetings: u64,
     /// It has its process to itself.
     alone: bool,
+    /// Becomes true when a PE has panicked.
     failed: Arc<AtomicBool>,
     test: &'static str,
 }
 
 impl SuitePe {
+    /// A PE whose memory is registered and which does not know the others yet.
+    fn register(fabric: Box<dyn Fabric>, me: u32, pes: u32, failed: Arc<AtomicBool>) -> Self {
+        let memory = [HEAP, STATICS, CONTROL].map(|n| (0..n / 8).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+        for (region, words) in Region::ALL.into_iter().zip(&memory) {
+            let len = if region == Region::Heap { HEAP_BEFORE_GROWTH } else { words.len() * 8 };
+            fabric.register(region, Segment { base: base(words), len }).expect("memory can be registered");
+        }
+        Self { lane: None, fabric, me, pes, memory, meetings: 0, alone: false, failed, test: "" }
+    }
+
+    /// Connects it with the PEs at these addresses.
+    fn connect(&mut self, addresses: Vec<Vec<u8>>) {
+        self.fabric.connect(Box::new(AllAddresses(addresses))).expect("the fabric connects");
+        self.lane = Some(self.fabric.lane(LaneOptions::default()).expect("there are lanes"));
+    }
+
+    fn lane(&self) -> &dyn Lane {
+        &**self.lane.as_ref().expect("it is connected")
+    }
+
+    /// Runs `tests`; the other PEs do the same.
+    fn run(&mut self, tests: &[Test]) {
+        for (name, test) in tests {
+            self.test = name;
+            let start = Instant::now();
+            self.meet();
+            test(self);
+            self.meet();
+            if self.me == 0 {
+                println!("  {name}: {:?} with {} PEs", start.elapsed(), self.pes);
+            }
+        }
+    }
+
     /// Ends the fabric, when all PEs have come here.
-    pub fn leave(mut self) {
+    fn leave(mut self) {
         self.meet();
         drop(self.lane);
         self.fabric.close();
@@ -226,11 +216,20 @@ impl SuitePe {
 
     /// Issues on this PE's lane, and waits as a PE does where that is busy.
     fn issue<R>(&self, act: impl FnOnce(&Issuer<'_>) -> R) -> R {
-        issue(&*self.fabric, &*self.lane, act)
+        issue(&*self.fabric, self.lane(), act)
     }
 
     fn put(&self, to: Remote, source: &[u8]) {
-        put(&*self.fabric, &*self.lane, to, source);
+        put(&*self.fabric, self.lane(), to, source);
+    }
+
+    /// Gets bytes, and waits for them.
+    fn get(&mut self, from: Remote, n: usize) -> Vec<u8> {
+        let mut copy = vec![0; n];
+        // SAFETY: the copy lives until `quiet` returns.
+        unsafe { self.issue(|lane| lane.get_nbi(copy.as_mut_ptr(), from, n)) };
+        self.quiet();
+        copy
     }
 
     /// An atomic whose old value nobody wants.
@@ -242,9 +241,9 @@ impl SuitePe {
     /// Waits until this PE's operations are complete, as a quiet of the runtime does.
     fn quiet(&mut self) {
         let start = Instant::now();
-        while self.lane.outstanding() > 0 {
-            if self.lane.poll_completion().is_err() {
-                self.lane.progress().unwrap_or_else(|error| panic!("PE {} in {}: {error}", self.me, self.test));
+        while self.lane().outstanding() > 0 {
+            if self.lane().poll_completion().is_err() {
+                self.lane().progress().unwrap_or_else(|error| panic!("PE {} in {}: {error}", self.me, self.test));
             }
             self.breathe(start, "its operations to complete");
         }
@@ -252,12 +251,10 @@ impl SuitePe {
 
     /// Waits as a PE does: it moves everything on.
     fn wait(&mut self, what: &str, until: impl Fn(&Self) -> bool) {
-        let start = Instant::now();
-        while !until(self) {
-            self.fabric.progress();
-            self.lane.progress().unwrap_or_else(|error| panic!("PE {} in {}: {error}", self.me, self.test));
-            self.breathe(start, what);
-        }
+        self.wait_beside_operations(what, |pe| {
+            pe.lane().progress().unwrap_or_else(|error| panic!("PE {} in {}: {error}", pe.me, pe.test));
+            until(pe)
+        });
     }
 
     /// Waits as a PE does that has other things under way: nothing completes what its lane has issued.
@@ -284,6 +281,12 @@ impl SuitePe {
     /// A word of this PE's heap.
     fn word(&self, offset: u64) -> &AtomicU64 {
         &self.words(Region::Heap)[offset as usize / 8]
+    }
+
+    /// Begins a test with these words of every heap at 0.
+    fn clear(&mut self, words: &[u64]) {
+        words.iter().for_each(|&offset| self.word(offset).store(0, Ordering::Release));
+        self.meet();
     }
 
     /// A copy of bytes of this PE's memory.

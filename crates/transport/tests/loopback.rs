@@ -3,11 +3,12 @@
 //! Under Miri: `MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-disable-weak-memory-emulation"`. Its emulation of weak memory
 //! cannot follow atomics of several sizes in one place, which torn puts are.
 
+use std::sync::atomic::Ordering;
+
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::loopback::{Options, PROVIDER, fabrics};
-use oxshmem_transport::{
-    Agreed, Amo, AmoDomain, AtomicArguments, Fabric, Region, Remote, Segment, Width, software, suite,
-};
+use oxshmem_transport::loopback::{Loopback, Options, PROVIDER, fabrics};
+use oxshmem_transport::suite::MemoryPe;
+use oxshmem_transport::{Agreed, Amo, AmoDomain, Fabric, Region, Remote, Width, software, suite};
 
 fn plain(options: Options) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> {
     move |pes| fabrics(pes, options).into_iter().map(|fabric| Box::new(fabric) as Box<dyn Fabric>).collect()
@@ -15,7 +16,7 @@ fn plain(options: Options) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> {
 
 fn filled(options: Options) -> impl Fn(u32) -> Vec<Box<dyn Fabric>> {
     move |pes| {
-        let fill = |(me, fabric): (u32, oxshmem_transport::loopback::Loopback)| {
+        let fill = |(me, fabric): (u32, Loopback)| {
             let messages = fabric.messages();
             software::fill(me, suite::PATIENCE, Box::new(fabric), Some(messages)).expect("messages are there")
         };
@@ -68,8 +69,7 @@ fn filled_by_software_whose_messages_beat_puts() {
 
 #[test]
 fn with_a_card_whose_atomics_know_no_processor() {
-    let is_long = std::env::var_os("CHECK_LONG").is_some();
-    let most = if is_long { 4 } else { 2 };
+    let most = if std::env::var_os("CHECK_LONG").is_some() { 4 } else { 2 };
     let adversaries = [None, Some(7), Some(8), Some(9)].into_iter().take(most);
     for adversary in if cfg!(miri) { vec![Some(7)] } else { adversaries.collect() } {
         let options = Options { adversary, amo: AmoDomain::Network, ..Options::default() };
@@ -81,24 +81,17 @@ fn with_a_card_whose_atomics_know_no_processor() {
 #[test]
 fn a_processor_that_updates_what_the_card_has_is_found_out() {
     let lost = (1..20).any(|seed| {
-        let word = std::sync::atomic::AtomicU64::new(0);
         let options = Options { adversary: Some(seed), amo: AmoDomain::Network, ..Options::default() };
-        let fabric = plain(options)(1).remove(0);
-        fabric.register(Region::Heap, Segment { base: word.as_ptr().cast(), len: 8 }).expect("it registers");
-        let lane = fabric.lane(Default::default()).expect("there are lanes");
+        let mut pe = MemoryPe::over(plain(options)(1).remove(0));
+        pe.connect(Vec::new());
+        let to = Remote { pe: 0, region: Region::Heap, offset: 0 };
         for _ in 0..50 {
-            let to = Remote { pe: 0, region: Region::Heap, offset: 0 };
-            let atomic = AtomicArguments { to, width: Width::Eight, amo: Amo::Add(1), old: std::ptr::null_mut() };
-            // SAFETY: an aligned object; null asks for no old value.
-            while unsafe { lane.amo(&atomic) }.is_err() {
-                lane.progress().expect("no operation fails");
-            }
-            word.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            // SAFETY: null asks for no old value.
+            pe.issue(|lane| unsafe { lane.amo(to, Width::Eight, Amo::Add(1), std::ptr::null_mut()) });
+            pe.words[0].fetch_add(1, Ordering::SeqCst);
         }
-        while lane.outstanding() > 0 {
-            lane.progress().expect("no operation fails");
-        }
-        word.into_inner() < 100
+        pe.quiet().expect("no operation fails");
+        pe.count() < 100
     });
     assert!(lost, "an adversary that loses nothing finds nothing");
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use oxshmem_base::chance::Dice;
-use oxshmem_transport::{Amo, Region, Width};
+use oxshmem_transport::{Amo, Region, Width, suites};
 use proptest::prelude::*;
 
 use super::codec::{BULK, BatchMessages, FRAME, FrameKind, Header, MESSAGE, Message, SMALL, Urgency};
@@ -174,25 +174,10 @@ fn two_sides(seed: u64, encrypt: bool, cuts: usize) {
     assert_eq!(cuts > 0, times > 0, "seed {seed}: as many cuts as wanted");
 }
 
-#[test]
-fn everything_is_executed_once_and_in_order() {
-    for seed in 1..20 {
-        two_sides(seed * 7919, false, 0);
-    }
-}
-
-#[test]
-fn cuts_lose_nothing_and_repeat_nothing() {
-    for seed in 1..30 {
-        two_sides(seed * 104_729, false, 30);
-    }
-}
-
-#[test]
-fn cuts_under_seal() {
-    for seed in 1..10 {
-        two_sides(seed * 15_485_863, true, 30);
-    }
+suites! {
+    everything_is_executed_once_and_in_order: (1..20).for_each(|seed| two_sides(seed * 7919, false, 0));
+    cuts_lose_nothing_and_repeat_nothing: (1..30).for_each(|seed| two_sides(seed * 104_729, false, 30));
+    cuts_under_seal: (1..10).for_each(|seed| two_sides(seed * 15_485_863, true, 30));
 }
 
 #[test]

@@ -69,10 +69,7 @@ pub(super) fn atomics_follow_their_model(pe: &mut SuitePe) {
                 assert_eq!(seen, once, "{amo:?}, {width:?} on PE {to}");
                 pe.update(heap(to, offset + 8), width, amo);
                 pe.quiet();
-                let mut after = vec![0; 24];
-                // SAFETY: `after` lives until `quiet` returns.
-                unsafe { pe.issue(|lane| lane.get_nbi(after.as_mut_ptr(), heap(to, offset), 24)) };
-                pe.quiet();
+                let after = pe.get(heap(to, offset), 24);
                 let mut expected = before.clone();
                 let twice = low(model(once, amo)).to_le_bytes();
                 expected[8..8 + width.bytes()].copy_from_slice(&twice[..width.bytes()]);

@@ -8,8 +8,8 @@ use oxshmem_base::Error;
 use super::{AllAddresses, PATIENCE, base, heap, issue, rest};
 use crate::{Amo, Fabric, Issuer, Lane, LaneOptions, Region, Segment, Width};
 
-/// Words in each heap.
-const WORDS: usize = 1 << 18;
+/// Words in each heap. Miri gets less.
+const WORDS: usize = if cfg!(miri) { 1 << 10 } else { 1 << 18 };
 
 /// A PE. The lane goes first, the memory last.
 pub struct MemoryPe {

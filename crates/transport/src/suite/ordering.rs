@@ -10,11 +10,12 @@ use crate::{Amo, AmoDomain, Region, SignalUpdate, Width};
 const FLAG: u64 = 0;
 const SECOND_FLAG: u64 = 64;
 const SEEN: u64 = 128;
+const WORDS: [u64; 3] = [FLAG, SECOND_FLAG, SEEN];
 const DATA: u64 = 4096;
 
 /// A put with signal of every length, set and add in turn.
 pub(super) fn a_signal_never_overtakes_its_data(pe: &mut SuitePe) {
-    reset(pe);
+    pe.clear(&WORDS);
     let lengths = [0, 1, 8, 56, 1_000, 9_000, 70_000, 300_000].into_iter().filter(|&n| !cfg!(miri) || n < 1_000);
     let mut round = 0u64;
     for n in lengths {
@@ -30,7 +31,7 @@ pub(super) fn a_signal_never_overtakes_its_data(pe: &mut SuitePe) {
                 })
             };
             // The lane has copied it.
-            if n <= pe.lane.copied_with_signal() {
+            if n <= pe.lane().copied_with_signal() {
                 source.fill(!(round as u8));
             }
             pe.wait("a signal", |pe| pe.word(FLAG).load(Ordering::Acquire) >= round);
@@ -39,7 +40,6 @@ pub(super) fn a_signal_never_overtakes_its_data(pe: &mut SuitePe) {
                 data.iter().all(|&byte| byte == round as u8),
                 "round {round}: the signal came before its {n} bytes"
             );
-            pe.quiet();
             tell_seen(pe, round);
         }
     }
@@ -48,7 +48,7 @@ pub(super) fn a_signal_never_overtakes_its_data(pe: &mut SuitePe) {
 /// A put with signal of every length reaches its reader although the writer never completes it: a writer that waits for the
 /// reader's word, as in a pipeline, must not have to call quiet. The writer's own progress is that of the whole PE.
 pub(super) fn a_signal_needs_no_quiet(pe: &mut SuitePe) {
-    reset(pe);
+    pe.clear(&WORDS);
     let sources = [8, 5_000, 9_000, 300_000].map(|n| vec![n as u8 | 1; if cfg!(miri) { n.min(100) } else { n }]);
     for round in 1..=rounds(40) as u64 {
         let source = &sources[round as usize % sources.len()];
@@ -72,7 +72,7 @@ pub(super) fn a_signal_needs_no_quiet(pe: &mut SuitePe) {
 
 /// Data, fence, flag; both kinds of put, long before short.
 pub(super) fn a_fence_separates_puts(pe: &mut SuitePe) {
-    reset(pe);
+    pe.clear(&WORDS);
     let lengths = if cfg!(miri) { [8, 100, 12, 50] } else { [8, 300, 20_000, 150_000] };
     for round in 1..=tries(800) as u64 {
         let n = lengths[round as usize % 4];
@@ -91,14 +91,13 @@ pub(super) fn a_fence_separates_puts(pe: &mut SuitePe) {
         assert_eq!(pe.word(FLAG).load(Ordering::Acquire), round, "the second flag came before the first");
         let data = pe.bytes(Region::Heap, DATA, n);
         assert!(data.iter().all(|&byte| byte == round as u8), "round {round}: the flag came before its {n} bytes");
-        pe.quiet();
         tell_seen(pe, round);
     }
 }
 
 /// Data, fence, atomic; atomic, fence, put: the last writer wins.
 pub(super) fn a_fence_separates_puts_and_atomics(pe: &mut SuitePe) {
-    reset(pe);
+    pe.clear(&WORDS);
     for round in 1..=tries(800) as u64 {
         let source = vec![round as u8; if cfg!(miri) { 50 } else { 2_000 }];
         // SAFETY: `source` lives until `quiet` returns.
@@ -111,7 +110,6 @@ pub(super) fn a_fence_separates_puts_and_atomics(pe: &mut SuitePe) {
         let data = pe.bytes(Region::Heap, DATA, source.len());
         assert!(data.iter().all(|&byte| byte == round as u8), "round {round}: the atomic came before the data");
         pe.wait("the put after the atomic", |pe| pe.word(SECOND_FLAG).load(Ordering::Acquire) == round);
-        pe.quiet();
         tell_seen(pe, round);
     }
 }
@@ -119,7 +117,7 @@ pub(super) fn a_fence_separates_puts_and_atomics(pe: &mut SuitePe) {
 /// A stream of short puts or of atomics, fence, a put over all their words: the last writer wins, whatever share of the stream has
 /// gathered somewhere.
 pub(super) fn a_fence_ends_a_stream(pe: &mut SuitePe) {
-    reset(pe);
+    pe.clear(&WORDS);
     let lengths = if cfg!(miri) { [128, 128] } else { [128, 20_000] };
     for round in 1..=tries(90) as u64 {
         let n = lengths[round as usize % 2];
@@ -138,7 +136,6 @@ pub(super) fn a_fence_ends_a_stream(pe: &mut SuitePe) {
         pe.wait("the flag", |pe| pe.word(FLAG).load(Ordering::Acquire) == round);
         let data = pe.bytes(Region::Heap, DATA, n);
         assert!(data.iter().all(|&byte| byte == round as u8), "round {round}: the stream came behind {n} bytes");
-        pe.quiet();
         tell_seen(pe, round);
     }
 }
@@ -151,15 +148,9 @@ fn fence(pe: &mut SuitePe) {
     }
 }
 
-/// Tells the writer that it may go on, and waits for the reader's word.
+/// Completes what this PE has issued, tells the writer that it may go on, and waits for the reader's word.
 fn tell_seen(pe: &mut SuitePe, round: u64) {
+    pe.quiet();
     pe.put(heap(pe.previous(), SEEN), &round.to_ne_bytes());
     pe.wait("the reader", |pe| pe.word(SEEN).load(Ordering::Acquire) == round);
-}
-
-fn reset(pe: &mut SuitePe) {
-    for offset in [FLAG, SECOND_FLAG, SEEN] {
-        pe.word(offset).store(0, Ordering::Release);
-    }
-    pe.meet();
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::{AllAddresses, JoiningPe, MemoryPe, TESTS, run};
+use super::{MemoryPe, SuitePe, TESTS};
 use crate::Fabric;
 
 /// Another process of this program, behind pipes.
@@ -123,10 +123,9 @@ pub fn suite(words: &[&str], pes: u32) {
 
 /// A PE of the suite.
 pub fn take_part(fabric: Box<dyn Fabric>, me: u32, pes: u32) {
-    let joining = JoiningPe::register(fabric, me, pes);
-    let addresses = introduce(&joining.address(), pes);
-    let mut pe = joining.join(Box::new(AllAddresses(addresses)), Arc::new(AtomicBool::new(false)));
+    let mut pe = SuitePe::register(fabric, me, pes, Arc::new(AtomicBool::new(false)));
     pe.alone = true;
-    run(&mut pe, TESTS);
+    pe.connect(introduce(&pe.fabric.address(), pes));
+    pe.run(TESTS);
     pe.leave();
 }

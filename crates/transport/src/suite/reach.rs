@@ -80,10 +80,10 @@ pub(super) fn an_operation_takes_one_lock(pe: &mut SuitePe) {
         // SAFETY: the word outlives the quiet below.
         let _busy_or_issued = unsafe {
             match round % 4 {
-                0 => pe.lane.put(&put) == 0,
-                1 => pe.lane.put_nbi(&put) == 0,
-                2 => pe.lane.get_nbi(&get) == 0,
-                _ => pe.lane.amo(&atomic).is_ok(),
+                0 => pe.lane().put(&put) == 0,
+                1 => pe.lane().put_nbi(&put) == 0,
+                2 => pe.lane().get_nbi(&get) == 0,
+                _ => pe.lane().amo(&atomic).is_ok(),
             }
         };
         let now = taken() - before;
@@ -124,8 +124,7 @@ pub(super) fn lanes_do_not_disturb_each_other(pe: &mut SuitePe) {
     }
 
     let count = rounds(500) as u64;
-    pe.word(8192).store(0, Ordering::Release);
-    pe.meet();
+    pe.clear(&[8192]);
     let (fabric, next) = (&pe.fabric, pe.next());
     std::thread::scope(|scope| {
         for i in 0..4u64 {
@@ -159,8 +158,7 @@ pub(super) fn lanes_do_not_disturb_each_other(pe: &mut SuitePe) {
 /// complete when one does, and the lane may be dropped with something under way.
 pub(super) fn a_lane_that_rarely_waits_completes(pe: &mut SuitePe) {
     let (counter, data, count) = (8192, 16 << 10, rounds(400) as u64);
-    pe.word(counter).store(0, Ordering::Release);
-    pe.meet();
+    pe.clear(&[counter]);
     let lane = pe.fabric.lane(LaneOptions { rarely_completed: true }).expect("there are lanes");
     // Short, longer than what is copied, longer than a message of any provider.
     let sources: Vec<_> =
@@ -194,8 +192,7 @@ pub(super) fn what_a_lane_lets_go_may_be_reused(pe: &mut SuitePe) {
         if cfg!(miri) && size > 6_000 {
             continue;
         }
-        pe.word(counter).store(0, Ordering::Release);
-        pe.meet();
+        pe.clear(&[counter]);
         let lane = pe.fabric.lane(LaneOptions { rarely_completed: true }).expect("there are lanes");
         let mut source = vec![0; size];
         // The longest are many messages each.
@@ -229,8 +226,7 @@ pub(super) fn what_a_lane_lets_go_may_be_reused(pe: &mut SuitePe) {
 /// PE 0 looks at nothing but its own memory until the others have put to it, got from it and updated it.
 pub(super) fn a_pe_that_computes_is_served(pe: &mut SuitePe) {
     let (done, data) = (64, 4096);
-    pe.word(done).store(0, Ordering::Release);
-    pe.meet();
+    pe.clear(&[done]);
     let others = u64::from(pe.pes) - 1;
     if pe.me == 0 {
         let start = Instant::now();
@@ -244,15 +240,11 @@ pub(super) fn a_pe_that_computes_is_served(pe: &mut SuitePe) {
         }
         return;
     }
-    let mut back = vec![0; 50_000.min(HEAP / 64)];
-    let source = pattern(u64::from(pe.me), back.len());
-    let place = heap(0, data + u64::from(pe.me) * back.len() as u64);
+    let source = pattern(u64::from(pe.me), 50_000.min(HEAP / 64));
+    let place = heap(0, data + u64::from(pe.me) * source.len() as u64);
     pe.put(place, &source);
     pe.quiet();
-    // SAFETY: `back` lives until `quiet` returns.
-    unsafe { pe.issue(|lane| lane.get_nbi(back.as_mut_ptr(), place, back.len())) };
-    pe.quiet();
-    assert!(back == source, "what a computing PE serves is damaged");
+    assert!(pe.get(place, source.len()) == source, "what a computing PE serves is damaged");
     pe.update(heap(0, done), Width::Eight, Amo::Add(1));
     pe.quiet();
 }

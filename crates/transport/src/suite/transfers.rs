@@ -122,7 +122,7 @@ pub(super) fn what_a_caller_awaits_is_there(pe: &mut SuitePe) {
             pe.issue(|lane| lane.amo_awaited(heap(next, counter), Width::Eight, Amo::Fetch, (&raw mut old).cast()));
         }
         let start = Instant::now();
-        while pe.lane.poll_awaited().expect("no operation fails") == AwaitedState::UnderWay {
+        while pe.lane().poll_awaited().expect("no operation fails") == AwaitedState::UnderWay {
             pe.fabric.progress();
             pe.breathe(start, "what it has fetched");
         }
@@ -153,11 +153,7 @@ pub(super) fn megabytes_arrive_whole(pe: &mut SuitePe) {
         pe.meet();
         let previous = u64::from(pe.previous());
         assert!(pe.bytes(Region::Heap, 5, n) == pattern(previous + 31 * (round + 1), n), "a long put is damaged");
-        let mut back = vec![0; n];
-        // SAFETY: `back` lives until `quiet` returns.
-        unsafe { pe.issue(|lane| lane.get_nbi(back.as_mut_ptr(), heap(pe.next(), 5), n)) };
-        pe.quiet();
-        assert!(back == source, "a long get is damaged");
+        assert!(pe.get(to, n) == source, "a long get is damaged");
         pe.meet();
     }
 }

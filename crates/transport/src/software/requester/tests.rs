@@ -66,6 +66,11 @@ fn add(offset: u64) -> TargetTask {
     TargetTask::Amo { at: Position { region: Region::Heap, offset }, width: Width::Eight, amo: Amo::Add(1) }
 }
 
+/// Sends so many atomics that expect no answer.
+fn send_adds(requester: &Requester, many: u64, offset: u64) {
+    (0..many).for_each(|_| requester.send_unacknowledged(0, add(offset), &[]).expect("there is room"));
+}
+
 fn complete(requester: &Requester) {
     for _ in 0..1000 {
         requester.collect();
@@ -78,10 +83,10 @@ fn an_answer_completes_nothing_after_its_question() {
     let mut memory = [0_u64; 4];
     let (_, requester) = requester(&mut memory);
     let mut old = 0_u64;
-    requester.send_unacknowledged(0, add(8), &[]).expect("there is room");
+    send_adds(&requester, 1, 8);
     // SAFETY: `old` lives until the end of the test.
     unsafe { requester.ask(0, add(8), &[], (&raw mut old).cast()).expect("there is room") };
-    requester.send_unacknowledged(0, add(16), &[]).expect("there is room");
+    send_adds(&requester, 1, 16);
     while requester.service.serve() {}
     assert_eq!(requester.take_answers(&mut requester.questions.lock()), 2);
     assert_eq!((old, requester.account.outstanding()), (1, 1), "the last one may still be under way");
@@ -97,9 +102,7 @@ fn one_answer_acknowledges_all_that_was_sent_before() {
     let mut memory = [0_u64; 4];
     let (post, requester) = requester(&mut memory);
     let sent = 3 * (MOST_UNACKNOWLEDGED as usize + 1) + 1;
-    for _ in 0..sent {
-        requester.send_unacknowledged(0, add(8), &[]).expect("there is room");
-    }
+    send_adds(&requester, sent as u64, 8);
     assert_eq!(post.sent.load(Ordering::Relaxed), sent);
     while requester.service.serve() {}
     assert_eq!(post.sent.load(Ordering::Relaxed), sent + 3, "some expect an answer");
@@ -155,7 +158,7 @@ fn an_answer_acknowledges_the_messages_to_its_pe_alone() {
 #[test]
 fn nobody_asks_a_broken_network_for_ever() {
     let (post, requester) = requester(Box::leak(Box::new([0_u64; 4])));
-    requester.send_unacknowledged(0, add(8), &[]).expect("there is room");
+    send_adds(&requester, 1, 8);
     post.broken.store(true, Ordering::Relaxed);
     let (tell, told) = mpsc::channel();
     // Not joined: a thread that asks for ever is left behind.
@@ -177,7 +180,7 @@ fn fault_B2_a_message_is_not_begun_while_another_thread_has_the_one_before() {
     let mut old = 0_u64;
     // SAFETY: the place lives until completion.
     unsafe { requester.ask(0, add(8), &[], (&raw mut old).cast()) }.expect("there is room");
-    requester.send_unacknowledged(0, add(16), &[]).expect("there is room");
+    send_adds(&requester, 1, 16);
     std::thread::scope(|scope| {
         let service = &requester.service;
         scope.spawn(|| service.serve());
@@ -196,11 +199,7 @@ fn messages_that_follow_one_another_go_in_one_batch_and_first_of_all() {
     let mut memory = [0_u64; 4];
     let (post, requester) = requester_by(Post { gathers: true, ..Post::default() }, &mut memory);
     let sent = || post.sent.swap(0, Ordering::Relaxed);
-    let send = |many: u32, offset| {
-        for _ in 0..many {
-            requester.send_unacknowledged(0, add(offset), &[]).expect("there is room");
-        }
-    };
+    let send = |many: u32, offset| send_adds(&requester, many.into(), offset);
     send(AT_ONCE, 8);
     assert_eq!(sent(), AT_ONCE as usize, "the first go at once");
     send(2, 8);
@@ -245,12 +244,10 @@ fn a_batch_that_waits_wakes_the_thread_that_sleeps() {
     let thread = Arc::<Woken>::default();
     requester.service.expect_thread(thread.clone());
     let mut slept = 0;
-    for _ in 0..AT_ONCE {
-        requester.send_unacknowledged(0, add(8), &[]).expect("there is room");
-    }
+    send_adds(&requester, AT_ONCE.into(), 8);
     requester.service.sleep(|| {
         slept += 1;
-        requester.send_unacknowledged(0, add(8), &[]).expect("there is room");
+        send_adds(&requester, 1, 8);
         assert!(thread.1.load(Ordering::Relaxed), "it waits for somebody who sends it");
     });
     requester.service.sleep(|| slept += 1);
@@ -282,7 +279,7 @@ fn an_unacknowledged_message_that_fails_is_an_error_and_writes_nothing() {
     let mut memory = [0_u64; 4];
     let (_post, requester) = requester(&mut memory);
     let (to, signal) = (Position { region: Region::Heap, offset: 0 }, Position { region: Region::Heap, offset: 32 });
-    requester.send_unacknowledged(0, add(0), &[]).expect("there is room");
+    send_adds(&requester, 1, 0);
     let task = TargetTask::Put { to, signal: Some((signal, SignalUpdate::Set(3))) };
     requester.send_unacknowledged(0, task, &[1; 8]).expect("there is room");
     complete(&requester);
@@ -297,10 +294,8 @@ fn an_answer_does_not_acknowledge_a_message_that_has_failed() {
     for before in 0..32 {
         let mut memory = [0_u64; 4];
         let (_post, requester) = requester(&mut memory);
-        for _ in 0..before {
-            requester.send_unacknowledged(0, add(0), &[]).expect("there is room");
-        }
-        requester.send_unacknowledged(0, add(32), &[]).expect("there is room");
+        send_adds(&requester, before, 0);
+        send_adds(&requester, 1, 32);
         requester.mark(&mut requester.questions.lock());
         // The message is refused, the mark answered, and both answers are taken.
         while requester.service.serve() {}
@@ -315,14 +310,14 @@ fn an_answer_does_not_acknowledge_a_message_that_has_failed() {
 fn questions_are_bounded_and_unacknowledged_messages_are_not_counted_among_them() {
     let mut memory = [0_u64; 4];
     let (_post, requester) = requester(&mut memory);
-    requester.send_unacknowledged(0, add(8), &[]).expect("there is room");
+    send_adds(&requester, 1, 8);
     for _ in 0..MOST_ASKED {
         // SAFETY: null asks for no old value.
         unsafe { requester.ask(0, add(0), &[], std::ptr::null_mut()) }.expect("there is room");
     }
     assert_eq!(requester.send_unacknowledged(0, add(8), &[]), Err(Busy));
     complete(&requester);
-    requester.send_unacknowledged(0, add(8), &[]).expect("there is room again");
+    send_adds(&requester, 1, 8);
     complete(&requester);
     assert_eq!(memory, [MOST_ASKED, 2, 0, 0]);
 }
