@@ -29,7 +29,7 @@ pub(crate) fn employ(_: EndName, work: impl Fn() -> bool + Send + Sync + 'static
 /// `to` is inside registered memory.
 pub(crate) unsafe fn fetch(asking: EndName, from: usize, to: usize, n: usize) -> Result<(), c_int> {
     // SAFETY: the local bytes are inside registered memory, by the caller's promise.
-    unsafe { reach(libc::process_vm_readv, asking, to, from, n) }
+    unsafe { reach::<false>(asking, to, from, n) }
 }
 
 /// Copies `n` bytes to the endpoint that asks.
@@ -38,21 +38,13 @@ pub(crate) unsafe fn fetch(asking: EndName, from: usize, to: usize, n: usize) ->
 /// `from` is inside registered memory.
 pub(crate) unsafe fn deliver(asking: EndName, from: usize, to: usize, n: usize) -> Result<(), c_int> {
     // SAFETY: the local bytes are inside registered memory, by the caller's promise.
-    unsafe { reach(libc::process_vm_writev, asking, from, to, n) }
+    unsafe { reach::<true>(asking, from, to, n) }
 }
-
-type CopyCall = unsafe extern "C" fn(
-    libc::pid_t,
-    *const libc::iovec,
-    libc::c_ulong,
-    *const libc::iovec,
-    libc::c_ulong,
-    libc::c_ulong,
-) -> libc::ssize_t;
 
 /// # Safety
 /// `here` has `n` bytes, which the copy may read or write.
-unsafe fn reach(copy: CopyCall, asking: EndName, here: usize, there: usize, n: usize) -> Result<(), c_int> {
+unsafe fn reach<const WRITES: bool>(asking: EndName, here: usize, there: usize, n: usize) -> Result<(), c_int> {
+    let copy = if WRITES { libc::process_vm_writev } else { libc::process_vm_readv };
     let mut done = 0;
     while done < n {
         let part = |at: usize| libc::iovec { iov_base: ptr::with_exposed_provenance_mut(at + done), iov_len: n - done };

@@ -10,20 +10,17 @@ use oxshmem_ucx_sys as ucx;
 
 use crate::endpoint_of;
 
-type Copy = unsafe extern "C" fn(
-    libc::pid_t,
-    *const libc::iovec,
-    libc::c_ulong,
-    *const libc::iovec,
-    libc::c_ulong,
-    libc::c_ulong,
-) -> libc::ssize_t;
-
 /// Copies between this process and a peer. Returns UCX's answer.
 ///
 /// # Safety
 /// An endpoint of this library; `local` has `n` bytes, which the copy may read or write.
-unsafe fn reach(copy: Copy, endpoint: ucx::ucp_ep_h, local: *const c_void, n: usize, at: u64) -> ucx::ucs_status_ptr_t {
+unsafe fn reach<const WRITES: bool>(
+    endpoint: ucx::ucp_ep_h,
+    local: *const c_void,
+    n: usize,
+    at: u64,
+) -> ucx::ucs_status_ptr_t {
+    let copy = if WRITES { libc::process_vm_writev } else { libc::process_vm_readv };
     let local = libc::iovec { iov_base: local.cast_mut(), iov_len: n };
     let remote = libc::iovec { iov_base: at as *mut c_void, iov_len: n };
     // SAFETY: the local bytes are the caller's promise; the kernel checks the remote ones.
@@ -45,7 +42,7 @@ pub unsafe extern "C" fn ucp_put_nbx(
     _param: *const ucx::ucp_request_param_t,
 ) -> ucx::ucs_status_ptr_t {
     // SAFETY: an endpoint of this library; the caller's buffer has `n` bytes.
-    unsafe { reach(libc::process_vm_writev, endpoint, buffer, n, at) }
+    unsafe { reach::<true>(endpoint, buffer, n, at) }
 }
 
 #[unsafe(no_mangle)]
@@ -58,7 +55,7 @@ pub unsafe extern "C" fn ucp_get_nbx(
     _param: *const ucx::ucp_request_param_t,
 ) -> ucx::ucs_status_ptr_t {
     // SAFETY: an endpoint of this library; the caller's buffer has `n` bytes.
-    unsafe { reach(libc::process_vm_readv, endpoint, buffer, n, at) }
+    unsafe { reach::<false>(endpoint, buffer, n, at) }
 }
 
 #[unsafe(no_mangle)]
@@ -83,7 +80,7 @@ pub unsafe extern "C" fn ucp_atomic_op_nbx(
         let (mut there, mut operand, mut new) = (0_u64, 0_u64, 0_u64);
         buffer.cast::<u8>().copy_to_nonoverlapping((&raw mut operand).cast(), n);
         libc::flock(turn, libc::LOCK_EX);
-        let mut answer = reach(libc::process_vm_readv, endpoint, (&raw mut there).cast(), n, at);
+        let mut answer = reach::<false>(endpoint, (&raw mut there).cast(), n, at);
         match op {
             ucx::UCP_ATOMIC_OP_ADD => new = there.wrapping_add(operand),
             ucx::UCP_ATOMIC_OP_SWAP => new = operand,
@@ -94,7 +91,7 @@ pub unsafe extern "C" fn ucp_atomic_op_nbx(
             _ => new = there,
         }
         if answer.is_null() {
-            answer = reach(libc::process_vm_writev, endpoint, (&raw const new).cast(), n, at);
+            answer = reach::<true>(endpoint, (&raw const new).cast(), n, at);
         }
         libc::flock(turn, libc::LOCK_UN);
         if wanted {
