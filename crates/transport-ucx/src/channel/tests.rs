@@ -301,20 +301,15 @@ unsafe extern "C" fn message_without_memory(
 fn a_signal_does_not_follow_a_piece_that_was_refused() {
     const BYTES: usize = PIECE + (64 << 10);
     let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; BYTES + 64]);
-    let signal = Remote { offset: BYTES as u64, ..HEAP };
-    let change =
-        |ucx: &'static Ucx| -> &'static Ucx { Box::leak(Box::new(Ucx { am_send: message_without_memory, ..*ucx })) };
-    let mut signalled = None;
-    alone_over(&Settings::default(), &mut target, change, |net, channel| {
-        channel.longest_message = usize::MAX;
-        let signal = Some((signal, SignalUpdate::Set(1)));
-        // SAFETY: the source lives longer than the channel.
-        unsafe { channel.put_unacknowledged(&net.peers, HEAP, source.as_ptr(), BYTES, signal) }.expect("there is room");
-        while channel.outstanding() > 0 {
-            channel.progress(&net.peers).expect_err("a piece was refused");
-            net.serve();
+    let change = |ucx: &mut Ucx| ucx.am_send = message_without_memory;
+    let signalled = alone_over(&Settings::default(), &mut target, change, |stage| {
+        stage.channel.longest_message = usize::MAX;
+        stage.put_unacknowledged(HEAP, &source, Some((at(BYTES), SignalUpdate::Set(1))));
+        while stage.channel.outstanding() > 0 {
+            stage.channel.progress(&stage.net.peers).expect_err("a piece was refused");
+            stage.net.serve();
         }
-        signalled = Some(word(net, BYTES as u64));
+        stage.word(BYTES)
     });
     assert!(signalled.is_none_or(|signalled| signalled == 0), "the signal tells of data that is not there");
 }
