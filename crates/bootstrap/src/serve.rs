@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::pmi1::{PROCESS_MAPPING, Reply, Request};
-use crate::pmi2::{self, Pmi2Answer, Pmi2Query};
+use crate::pmi2::{Pmi2Answer, Pmi2Query, Pmi2Reply, Pmi2Request};
 use crate::stream::{Incoming, Malformed};
 
 /// The conversation with one client so far.
@@ -15,7 +15,7 @@ pub struct Conversation {
     incoming: Incoming,
     version: Version,
     /// Requests that the client waits for, oldest first; threads of a PMI-2 client may wait for several.
-    awaited: VecDeque<AwaitedReply>,
+    awaited: VecDeque<Pmi2Request>,
     /// Which program of an MPMD job the client is.
     app: u32,
     /// A command of several lines whose last one has not come.
@@ -54,27 +54,6 @@ enum Version {
     Two,
 }
 
-/// A reply that a client of PMI-2 waits for.
-#[derive(Debug)]
-struct AwaitedReply {
-    question: AskedQuestion,
-    /// The client's name for the thread that waits.
-    thread: Option<String>,
-}
-
-/// A question of PMI-2 that was asked as one of PMI-1.
-#[derive(Debug, PartialEq, Eq)]
-enum AskedQuestion {
-    FullInit { rank: u32 },
-    JobName,
-    JobAttribute,
-    Put,
-    Get,
-    Fence,
-    Finalize,
-    Refused,
-}
-
 impl Conversation {
     /// With a client that runs this program of an MPMD job. PMI-2 tells it with the place, where PMI-1 has a question of its own.
     pub fn of_app(app: u32) -> Conversation {
@@ -93,7 +72,7 @@ impl Conversation {
             // The client waits for the reply, and so must we: it decides how to read on.
             Version::Opening => None,
             Version::Two => {
-                let request = self.incoming.next_frame()?.and_then(pmi2::Pmi2Request::decode);
+                let request = self.incoming.next_frame()?.and_then(Pmi2Request::decode);
                 Some(request.map(|request| self.translated(request)))
             }
         }
@@ -128,28 +107,24 @@ impl Conversation {
         }
     }
 
-    fn translated(&mut self, pmi2::Pmi2Request { ask, thread }: pmi2::Pmi2Request) -> Request {
+    fn translated(&mut self, request: Pmi2Request) -> Request {
         let space = String::new();
-        let (question, request) = match ask {
-            Pmi2Query::FullInit { rank, .. } => (AskedQuestion::FullInit { rank }, Request::UniverseSize),
-            Pmi2Query::JobName => (AskedQuestion::JobName, Request::SpaceName),
-            Pmi2Query::JobAttribute { key } if key == PROCESS_MAPPING => {
-                (AskedQuestion::JobAttribute, Request::Get { space, key })
-            }
+        let translated = match request.ask.clone() {
+            Pmi2Query::FullInit { .. } => Request::UniverseSize,
+            Pmi2Query::JobName => Request::SpaceName,
+            Pmi2Query::JobAttribute { key } if key == PROCESS_MAPPING => Request::Get { space, key },
             // An attribute that does not exist; a client's own values have no such keys.
-            Pmi2Query::JobAttribute { key } => {
-                (AskedQuestion::JobAttribute, Request::Get { space, key: format!("attribute {key}") })
-            }
-            Pmi2Query::Put { key, value } => (AskedQuestion::Put, Request::Put { space, key, value }),
-            Pmi2Query::Get { key, .. } => (AskedQuestion::Get, Request::Get { space, key }),
-            Pmi2Query::Fence => (AskedQuestion::Fence, Request::BarrierIn),
-            Pmi2Query::Finalize => (AskedQuestion::Finalize, Request::Finalize),
+            Pmi2Query::JobAttribute { key } => Request::Get { space, key: format!("attribute {key}") },
+            Pmi2Query::Put { key, value } => Request::Put { space, key, value },
+            Pmi2Query::Get { key, .. } => Request::Get { space, key },
+            Pmi2Query::Fence => Request::BarrierIn,
+            Pmi2Query::Finalize => Request::Finalize,
             // No client waits for the answer to this one.
             Pmi2Query::Abort { .. } => return Request::Abort { status: 1 },
-            Pmi2Query::Other(command) => (AskedQuestion::Refused, Request::Other(command)),
+            Pmi2Query::Other(command) => Request::Other(command),
         };
-        self.awaited.push_back(AwaitedReply { question, thread });
-        request
+        self.awaited.push_back(request);
+        translated
     }
 
     /// The bytes that tell the client this.
@@ -176,35 +151,32 @@ impl Conversation {
     }
 
     fn framed(&mut self, reply: &Reply) -> Vec<u8> {
-        let fits = |question: &AskedQuestion| match reply {
-            Reply::UniverseSize(_) => matches!(question, AskedQuestion::FullInit { .. }),
-            Reply::SpaceName(_) => *question == AskedQuestion::JobName,
-            Reply::Put(_) => *question == AskedQuestion::Put,
-            Reply::Get(_) => matches!(question, AskedQuestion::Get | AskedQuestion::JobAttribute),
-            Reply::BarrierOut => *question == AskedQuestion::Fence,
-            Reply::Finalized => *question == AskedQuestion::Finalize,
-            _ => *question == AskedQuestion::Refused,
-        };
+        let mut asked = self.awaited.iter().enumerate();
+        let answered = asked.find_map(|(place, request)| Some((place, answer(&request.ask, reply, self.app)?)));
         // A value that no client has requested is not sent.
-        let Some(place) = self.awaited.iter().position(|awaited| fits(&awaited.question)) else { return Vec::new() };
-        let Some(AwaitedReply { question, thread }) = self.awaited.remove(place) else { return Vec::new() };
-        let answer = match (reply, question) {
-            (Reply::UniverseSize(size), AskedQuestion::FullInit { rank }) => {
-                Pmi2Answer::Place { rank, size: u32::try_from(*size).unwrap_or(0), app: self.app as i32 }
-            }
-            (Reply::SpaceName(name), _) => Pmi2Answer::JobName(name.clone()),
-            (Reply::Put(done), _) => Pmi2Answer::Put(done.clone()),
-            (Reply::Get(found), AskedQuestion::JobAttribute) => Pmi2Answer::JobAttribute(found.clone().ok()),
-            (Reply::Get(found), _) => Pmi2Answer::Got(found.clone().ok()),
-            (Reply::BarrierOut, _) => Pmi2Answer::Fenced(Ok(())),
-            (Reply::Finalized, _) => Pmi2Answer::Finalized,
-            (Reply::Unsupported(command), _) => {
-                Pmi2Answer::Refused { command: command.clone(), why: "this launcher does not do that".into() }
-            }
-            (other, _) => Pmi2Answer::Refused { command: "unknown".into(), why: format!("{other:?}") },
-        };
-        pmi2::Pmi2Reply { answer, thread }.encode()
+        let Some((place, answer)) = answered else { return Vec::new() };
+        let thread = self.awaited.remove(place).and_then(|request| request.thread);
+        Pmi2Reply { answer, thread }.encode()
     }
+}
+
+/// The answer to this question of a client of the program `app`, if the reply belongs to it.
+fn answer(ask: &Pmi2Query, reply: &Reply, app: u32) -> Option<Pmi2Answer> {
+    Some(match (ask, reply) {
+        (Pmi2Query::FullInit { rank, .. }, Reply::UniverseSize(size)) => {
+            Pmi2Answer::Place { rank: *rank, size: u32::try_from(*size).unwrap_or(0), app: app as i32 }
+        }
+        (Pmi2Query::JobName, Reply::SpaceName(name)) => Pmi2Answer::JobName(name.clone()),
+        (Pmi2Query::Put { .. }, Reply::Put(done)) => Pmi2Answer::Put(done.clone()),
+        (Pmi2Query::JobAttribute { .. }, Reply::Get(found)) => Pmi2Answer::JobAttribute(found.clone().ok()),
+        (Pmi2Query::Get { .. }, Reply::Get(found)) => Pmi2Answer::Got(found.clone().ok()),
+        (Pmi2Query::Fence, Reply::BarrierOut) => Pmi2Answer::Fenced(Ok(())),
+        (Pmi2Query::Finalize, Reply::Finalized) => Pmi2Answer::Finalized,
+        (Pmi2Query::Other(_), Reply::Unsupported(command)) => {
+            Pmi2Answer::Refused { command: command.clone(), why: "this launcher does not do that".into() }
+        }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -251,7 +223,7 @@ mod tests {
     #[test]
     fn version_2_is_the_same_job() {
         let mut client = opened();
-        let space = String::new;
+        let (space, key) = (String::new, || "k".to_string());
         let place = told(
             &mut client,
             Pmi2Query::FullInit { job: space(), rank: 1 },
@@ -259,28 +231,26 @@ mod tests {
             &Reply::UniverseSize(4),
         );
         assert!(place.contains("rank=1;size=4;appnum=3;") && place.contains("rc=0;"), "{place}");
-        let key = || "k".to_string();
-        let put = Request::Put { space: space(), key: key(), value: "v".into() };
-        let done = told(&mut client, Pmi2Query::Put { key: key(), value: "v".into() }, put, &Reply::Put(Ok(())));
-        assert_eq!(done, "cmd=kvs-put-response;rc=0;");
-        let get = Request::Get { space: space(), key: key() };
-        let found = told(
-            &mut client,
-            Pmi2Query::Get { job: space(), source: -1, key: key() },
-            get,
-            &Reply::Get(Ok("v".into())),
-        );
-        assert_eq!(found, "cmd=kvs-get-response;found=TRUE;value=v;rc=0;");
-        assert_eq!(
-            told(&mut client, Pmi2Query::Fence, Request::BarrierIn, &Reply::BarrierOut),
-            "cmd=kvs-fence-response;rc=0;"
-        );
-        let refused = told(
-            &mut client,
-            Pmi2Query::Other("spawn".into()),
-            Request::Other("spawn".into()),
-            &Reply::Unsupported("spawn".into()),
-        );
+        for (ask, request, reply, line) in [
+            (
+                Pmi2Query::Put { key: key(), value: "v".into() },
+                Request::Put { space: space(), key: key(), value: "v".into() },
+                Reply::Put(Ok(())),
+                "cmd=kvs-put-response;rc=0;",
+            ),
+            (
+                Pmi2Query::Get { job: space(), source: -1, key: key() },
+                Request::Get { space: space(), key: key() },
+                Reply::Get(Ok("v".into())),
+                "cmd=kvs-get-response;found=TRUE;value=v;rc=0;",
+            ),
+            (Pmi2Query::Fence, Request::BarrierIn, Reply::BarrierOut, "cmd=kvs-fence-response;rc=0;"),
+        ] {
+            assert_eq!(told(&mut client, ask, request, &reply), line);
+        }
+        let spawn = || "spawn".to_string();
+        let (ask, request) = (Pmi2Query::Other(spawn()), Request::Other(spawn()));
+        let refused = told(&mut client, ask, request, &Reply::Unsupported(spawn()));
         assert!(refused.starts_with("cmd=spawn-response;errmsg=") && refused.ends_with("rc=-1;"), "{refused}");
         client.feed(&Pmi2Query::Abort { message: "why".into() }.encode());
         assert_eq!(client.next_request(), Some(Ok(Request::Abort { status: 1 })));
@@ -302,13 +272,13 @@ mod tests {
     #[test]
     fn threads_get_their_own_answers_in_any_order() {
         let mut client = opened();
-        let asked = |ask, thread: &str| pmi2::Pmi2Request { ask, thread: Some(thread.into()) }.encode();
+        let asked = |ask, thread: &str| Pmi2Request { ask, thread: Some(thread.into()) }.encode();
         client.feed(&asked(Pmi2Query::Fence, "a"));
         client.feed(&asked(Pmi2Query::Get { job: String::new(), source: 0, key: "k".into() }, "b"));
         assert!(client.next_request().is_some() && client.next_request().is_some());
-        let first = pmi2::Pmi2Reply::decode(&client.encode(&Reply::Get(Err("no".into())))[6..]).unwrap();
-        assert_eq!(first, pmi2::Pmi2Reply { answer: Pmi2Answer::Got(None), thread: Some("b".into()) });
-        let second = pmi2::Pmi2Reply::decode(&client.encode(&Reply::BarrierOut)[6..]).unwrap();
+        let first = Pmi2Reply::decode(&client.encode(&Reply::Get(Err("no".into())))[6..]).unwrap();
+        assert_eq!(first, Pmi2Reply { answer: Pmi2Answer::Got(None), thread: Some("b".into()) });
+        let second = Pmi2Reply::decode(&client.encode(&Reply::BarrierOut)[6..]).unwrap();
         assert_eq!(second.thread.as_deref(), Some("a"));
         assert!(client.encode(&Reply::BarrierOut).is_empty(), "nobody waits any more");
     }
