@@ -5,7 +5,7 @@ use std::path::Path;
 
 use object::elf::{DT_NEEDED, FileHeader64};
 use object::read::ReadCache;
-use object::read::elf::{Dyn, FileHeader, SectionHeader};
+use object::read::elf::{Dyn, FileHeader, SectionHeader, SectionTable};
 use object::{Endianness, ReadRef};
 use oxshmem_base::Error;
 
@@ -25,54 +25,50 @@ pub(crate) fn note(program: &Path) -> Option<Error> {
 /// The names of the shared libraries that a program needs; nothing for what is no program of the machine.
 pub(crate) fn needed(program: &Path) -> Option<Vec<String>> {
     let file = ReadCache::new(File::open(program).ok()?);
-    names(&file)
+    let (endian, sections) = sections(&file)?;
+    let (entries, names) = sections.dynamic(endian, &file).ok()??;
+    let names = sections.strings(endian, &file, names).ok()?;
+    let needed = entries.iter().filter(|entry| entry.tag32(endian) == Some(DT_NEEDED));
+    let name = |entry: &_| names.get(Dyn::val32(entry, endian)?).ok();
+    Some(needed.filter_map(name).map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
 /// Whether a program has code of Rust in itself: it was written in Rust, or has our library from its archive.
 pub(crate) fn holds_rust(program: &Path) -> bool {
-    let Ok(file) = File::open(program) else { return false };
-    let file = ReadCache::new(file);
-    let made_by = compilers(&file).unwrap_or_default();
-    made_by.windows(RUST.len()).any(|part| part == RUST)
+    section_holds(program, COMPILERS, |lines| lines.windows(RUST.len()).any(|part| part == RUST))
 }
 
 /// Whether a program of the Rust API looks for its races: its crate `oxshmem` has the feature `race`.
 pub(crate) fn looks_for_races(program: &Path) -> bool {
-    let Ok(file) = File::open(program) else { return false };
-    has_section(&ReadCache::new(file), RACE).unwrap_or(false)
+    section_holds(program, RACE, |_| true)
 }
 
 /// The section that the crate leaves in such a program (`crates/shmem/src/told/detector.rs`).
 const RACE: &[u8] = b".oxshmem.race";
 
-fn has_section<'data>(file: impl ReadRef<'data>, name: &[u8]) -> Option<bool> {
-    let header = FileHeader64::<Endianness>::parse(file).ok()?;
-    let endian = header.endian().ok()?;
-    let sections = header.sections(endian, file).ok()?;
-    Some(sections.section_by_name(endian, name).is_some())
-}
+/// The section with the lines of the compilers that have made the parts of a program.
+const COMPILERS: &[u8] = b".comment";
 
 /// The beginning of the line that Rust's compiler leaves in what it makes; stripping a program keeps it.
 const RUST: &[u8] = b"rustc version";
 
-/// The lines of the compilers that have made the parts of a program.
-fn compilers<'data>(file: impl ReadRef<'data>) -> Option<&'data [u8]> {
-    let header = FileHeader64::<Endianness>::parse(file).ok()?;
-    let endian = header.endian().ok()?;
-    let sections = header.sections(endian, file).ok()?;
-    let (_, section) = sections.section_by_name(endian, b".comment")?;
-    section.data(endian, file).ok()
+/// Whether a program has the section of this name, and something holds for what is in it.
+fn section_holds(program: &Path, name: &[u8], holds: impl Fn(&[u8]) -> bool) -> bool {
+    let Ok(file) = File::open(program) else { return false };
+    let file = ReadCache::new(file);
+    let content = sections(&file).and_then(|(endian, sections)| {
+        let (_, section) = sections.section_by_name(endian, name)?;
+        section.data(endian, &file).ok()
+    });
+    content.is_some_and(holds)
 }
 
-fn names<'data>(file: impl ReadRef<'data>) -> Option<Vec<String>> {
+type Sections<'data, R> = (Endianness, SectionTable<'data, FileHeader64<Endianness>, R>);
+
+fn sections<'data, R: ReadRef<'data>>(file: R) -> Option<Sections<'data, R>> {
     let header = FileHeader64::<Endianness>::parse(file).ok()?;
     let endian = header.endian().ok()?;
-    let sections = header.sections(endian, file).ok()?;
-    let (entries, names) = sections.dynamic(endian, file).ok()??;
-    let names = sections.strings(endian, file, names).ok()?;
-    let needed = entries.iter().filter(|entry| entry.tag32(endian) == Some(DT_NEEDED));
-    let name = |entry: &_| names.get(Dyn::val32(entry, endian)?).ok();
-    Some(needed.filter_map(name).map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    Some((endian, header.sections(endian, file).ok()?))
 }
 
 #[cfg(test)]
