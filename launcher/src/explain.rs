@@ -76,16 +76,15 @@ fn explain_with(call: ExplainedCall, own: &OwnRows) -> Result<String, Error> {
             .because("each node has a member of the team")
             .fix(format!("say --nodes 1 to --nodes {size}")));
     }
-    let s = if nodes == 1 { "" } else { "s" };
-    let members = verdict::counted(size as usize);
-    let mut text = format!("{collective}, {members} on {nodes} node{s}, {bytes} bytes\n{}", own.told);
+    let (members, on) = (verdict::counted(size as usize), verdict::counted_as(nodes as usize, "node"));
+    let mut text = format!("{collective}, {members} on {on}, {bytes} bytes\n{}", own.told);
     if nodes == 1 {
         let rules = Rules { own: &own.rows, ..Rules::default() };
         text += &format!("way: {}\n", call.way(rules));
         text += "on one node a schedule runs only where a row of your own names one:\n";
         return Ok(text + &call.rows(&[("own", &own.rows)], rules));
     }
-    for NetworkKind { words, crowded, served } in NETWORKS {
+    for (words, crowded, served) in NETWORKS {
         let rules = Rules { own: &own.rows, crowded, served };
         text += &format!("\n{words}\nway: {}\n", call.way(rules));
         text += &format!("rows for a schedule among the {nodes} leaders, one of each node:\n");
@@ -99,32 +98,11 @@ fn explain_with(call: ExplainedCall, own: &OwnRows) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Networks that have the same tables.
-struct NetworkKind {
-    words: &'static str,
-    /// The nodes share too few processors.
-    crowded: bool,
-    /// The processor of the target serves.
-    served: bool,
-}
-
-/// All that differ.
-const NETWORKS: [NetworkKind; 3] = [
-    NetworkKind {
-        words: "over a network with one-sided access, which none of tcp, ofi and ucx claims today",
-        crowded: false,
-        served: false,
-    },
-    NetworkKind {
-        words: "where the target's processor serves messages, as with TCP, libfabric and UCX",
-        crowded: false,
-        served: true,
-    },
-    NetworkKind {
-        words: "the same on one machine with fewer processors than PEs, as with `oshrun --nodes` on a laptop",
-        crowded: true,
-        served: true,
-    },
+/// Networks that differ in their tables: whether the nodes share too few processors, and whether the processor of the target serves.
+const NETWORKS: [(&str, bool, bool); 3] = [
+    ("over a network with one-sided access, which none of tcp, ofi and ucx claims today", false, false),
+    ("where the target's processor serves messages, as with TCP, libfabric and UCX", false, true),
+    ("the same on one machine with fewer processors than PEs, as with `oshrun --nodes` on a laptop", true, true),
 ];
 
 impl ExplainedCall {

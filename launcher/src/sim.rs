@@ -21,6 +21,7 @@ use oxshmem_os::process;
 use self::run::{JobUnderSim, SimulatedRun};
 use crate::races::{self, FoundRaces};
 use crate::scratch::Scratch;
+use crate::verdict::counted_as;
 
 /// The command line of `oxshmem sim`.
 #[derive(Args, Clone, Debug)]
@@ -202,8 +203,7 @@ const LONG: Duration = Duration::from_secs(10);
 /// `races`: how many were found, if they were looked for.
 fn summary(tried: u64, failed: &[(u64, SimulatedRun)], races: Option<usize>, overrun: u64, took: Duration) -> String {
     let seconds = took.as_secs_f64();
-    let s = if tried == 1 { "" } else { "s" };
-    let mut text = format!("{tried} seed{s} in {seconds:.1} s");
+    let mut text = format!("{} in {seconds:.1} s", counted_as(tried as usize, "seed"));
     if took >= LONG {
         let _ = write!(text, " ({:.0} an hour)", tried as f64 / seconds * 3600.0);
     }

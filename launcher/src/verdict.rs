@@ -41,48 +41,43 @@ const THOROUGH: u32 = 3;
 /// Advice after a PE has crashed in a job whose calls are checked at this level. `fortran`: a program of the job is written in it.
 pub(crate) fn advice(status: ExitStatus, in_job: bool, level: u32, fortran: bool) -> String {
     let is_checked = level >= THOROUGH;
-    let first = match status.signal() {
-        Some(libc::SIGSEGV) if !in_job => {
+    // The first remedy, and what a higher level would find. Checks of all calls have found nothing that can be said of an address.
+    let (first, found) = match status.signal() {
+        Some(libc::SIGSEGV) if !in_job => (
             "it had not come through shmem_init: look for a local array larger than the stack (ulimit -s), and make it \
-             static or allocate it"
-                .into()
-        }
+             static or allocate it",
+            "",
+        ),
         _ if !in_job => return String::new(),
-        Some(libc::SIGSEGV | libc::SIGBUS) => after_bad_access(is_checked, fortran),
-        Some(libc::SIGFPE) if fortran => {
-            "look for a / or MOD by 0. If the divisor is the number of PEs, declare SHMEM_N_PES INTEGER, as `use shmem` does: \
-             undeclared it is REAL, and the number 0 or garbage"
-                .into()
+        Some(libc::SIGSEGV | libc::SIGBUS) if fortran => (
+            "count the arguments of the call (`use shmem` lets the compiler count them); a Cray pointer needs memory of SHPALLOC",
+            BAD_ACCESS,
+        ),
+        Some(libc::SIGSEGV | libc::SIGBUS) if is_checked => ("", ""),
+        Some(libc::SIGSEGV | libc::SIGBUS) => {
+            ("if an allocation may have failed, compare what shmem_malloc returns with NULL", BAD_ACCESS)
         }
-        Some(libc::SIGFPE) => "look for an integer that is divided by 0 (/, %)".into(),
-        Some(libc::SIGABRT) => after_abort(is_checked),
+        Some(libc::SIGFPE) if fortran => (
+            "look for a / or MOD by 0. If the divisor is the number of PEs, declare SHMEM_N_PES INTEGER, as `use shmem` does: \
+             undeclared it is REAL, and the number 0 or garbage",
+            "",
+        ),
+        Some(libc::SIGFPE) => ("look for an integer that is divided by 0 (/, %)", ""),
+        // The C library ends a process whose heap is damaged.
+        Some(libc::SIGABRT) => (
+            "if the C library speaks of an invalid pointer, free memory of shmem_malloc by shmem_free, never by free",
+            "; if it speaks of a double free, SHMEM_CHECK=3 names destroyed teams and contexts",
+        ),
         _ => return String::new(),
     };
+    let found = if is_checked { "" } else { found };
     let otherwise = if first.is_empty() { "" } else { ". Otherwise " };
-    format!("\n  to fix:  {first}{otherwise}let a debugger show where: {DEBUGGER}")
+    format!("\n  to fix:  {first}{found}{otherwise}let a debugger show where: {DEBUGGER}")
 }
 
-/// The first remedy after a load or a store at a wrong address; nothing if checks of all calls have found nothing.
-fn after_bad_access(is_checked: bool, fortran: bool) -> String {
-    let first = match fortran {
-        true => {
-            "count the arguments of the call (`use shmem` lets the compiler count them); a Cray pointer needs memory of SHPALLOC"
-        }
-        false if is_checked => return String::new(),
-        false => "if an allocation may have failed, compare what shmem_malloc returns with NULL",
-    };
-    let names =
-        "; SHMEM_CHECK=3 names destroyed teams and contexts, transfers beyond a block, and stores around blocks";
-    format!("{first}{}", if is_checked { "" } else { names })
-}
-
-/// The first remedy after an abort, by which the C library ends a process whose heap is damaged.
-fn after_abort(is_checked: bool) -> String {
-    let first =
-        "if the C library speaks of an invalid pointer, free memory of shmem_malloc by shmem_free, never by free";
-    let names = "; if it speaks of a double free, SHMEM_CHECK=3 names destroyed teams and contexts";
-    format!("{first}{}", if is_checked { "" } else { names })
-}
+/// The findings of `SHMEM_CHECK` that explain a load or a store at a wrong address.
+const BAD_ACCESS: &str =
+    "; SHMEM_CHECK=3 names destroyed teams and contexts, transfers beyond a block, and stores around blocks";
 
 /// Shows the stack of a PE that crashes.
 const DEBUGGER: &str = "oshrun -l -n N gdb -batch -ex run -ex backtrace --args PROGRAM; of a Python program \
@@ -90,7 +85,12 @@ const DEBUGGER: &str = "oshrun -l -n N gdb -batch -ex run -ex backtrace --args P
 
 /// `1 PE`, `2 PEs`.
 pub(crate) fn counted(pes: usize) -> String {
-    format!("{pes} PE{}", if pes == 1 { "" } else { "s" })
+    counted_as(pes, "PE")
+}
+
+/// The same of other things.
+pub(crate) fn counted_as(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// `1 PE still runs`, `2 PEs still run`.

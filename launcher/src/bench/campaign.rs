@@ -3,6 +3,8 @@
 use oxshmem_report::statistics::{Distribution, interval, median};
 use serde::{Deserialize, Serialize};
 
+use crate::verdict::{counted, counted_as};
+
 /// The version of the form.
 pub(crate) const FORMAT: u32 = 1;
 
@@ -181,10 +183,9 @@ impl Campaign {
 
     /// The shape of the jobs in words.
     pub(crate) fn shape(&self) -> String {
-        let s = |count: u32| if count == 1 { "" } else { "s" };
-        let nodes = self.nodes.map_or_else(String::new, |nodes| format!(" on {nodes} node{}", s(nodes)));
+        let nodes = self.nodes.map_or_else(String::new, |nodes| format!(" on {}", counted_as(nodes as usize, "node")));
         let bound = self.bound.map_or("", |bound| if bound { ", bound" } else { ", not bound" });
-        format!("{} PE{}{nodes}{bound}", self.pes, s(self.pes))
+        format!("{}{nodes}{bound}", counted(self.pes as usize))
     }
 
     /// A sentence about an earlier run of jobs of another shape.

@@ -3,6 +3,7 @@
 use oxshmem_base::Error;
 
 use crate::plan::HostOrder;
+use crate::verdict::counted_as;
 
 /// The room that one host offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,19 +38,17 @@ pub(crate) fn place(rooms: &[Room], size: u32, per_host: Option<u32>, map: HostO
     })
 }
 
-/// `1 host`, `2 hosts`.
-fn counted(hosts: usize) -> String {
-    format!("{hosts} host{}", if hosts == 1 { "" } else { "s" })
-}
-
 /// How many PEs each host gets.
 fn counts(rooms: &[Room], size: u32, per_host: Option<u32>) -> Result<Vec<u32>, Error> {
     let hosts = rooms.len() as u32;
     if let Some(each) = per_host {
         if u64::from(size) > u64::from(each) * u64::from(hosts) {
-            return Err(Error::new(format!("{size} PEs do not fit on {} with -N {each}", counted(rooms.len())))
-                .because(format!("{hosts} x {each} = {}", u64::from(each) * u64::from(hosts)))
-                .fix("name more hosts, or a larger -N"));
+            return Err(Error::new(format!(
+                "{size} PEs do not fit on {} with -N {each}",
+                counted_as(rooms.len(), "host")
+            ))
+            .because(format!("{hosts} x {each} = {}", u64::from(each) * u64::from(hosts)))
+            .fix("name more hosts, or a larger -N"));
         }
         return within(rooms, fill(&vec![each; rooms.len()], size));
     }
@@ -102,7 +101,7 @@ fn within(rooms: &[Room], counts: Vec<u32>) -> Result<Vec<u32>, Error> {
 fn too_many(size: u32, most: &[u32]) -> Error {
     let total: u32 = most.iter().fold(0, |total, &most| total.saturating_add(most));
     Error::new(format!("{size} PEs are more than the allocation has processors for"))
-        .because(format!("there are {total} on {}", counted(most.len())))
+        .because(format!("there are {total} on {}", counted_as(most.len(), "host")))
         .fix(format!("run at most {total} PEs, ask the scheduler for more, or say --oversubscribe"))
 }
 

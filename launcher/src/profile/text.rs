@@ -10,6 +10,7 @@ use oxshmem_report::units;
 
 use super::places::{ProgramPlaces, by_time};
 use super::verdict;
+use crate::verdict::counted_as;
 
 /// Rows of the table of routines.
 const ROUTINES: usize = 12;
@@ -60,10 +61,7 @@ pub(crate) fn heap(totals: &Totals) -> Option<String> {
 
 /// The number of nodes in words.
 pub(crate) fn nodes(job: &RecordedJob) -> String {
-    match job.nodes().len() {
-        1 => "1 node".into(),
-        many => format!("{many} nodes"),
-    }
+    counted_as(job.nodes().len(), "node")
 }
 
 /// A line below a heading, or the heading: a name and numbers.
