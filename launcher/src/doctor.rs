@@ -87,9 +87,10 @@ impl DoctorArgs {
             all.extend(trial::run(&names, self.launch_agent.as_deref())?)
         } else {
             all.push(
-                Diagnosis::warning("all hosts", "job", "not tried")
+                Diagnosis::warning("not tried")
                     .because("not every host could be reached")
-                    .fix("repair the faults above, or leave those hosts out of -H"),
+                    .fix("repair the faults above, or leave those hosts out of -H")
+                    .of("all hosts", "job"),
             )
         }
         Ok(all)
@@ -106,7 +107,7 @@ impl DoctorArgs {
         };
         let unreachable = |why: String| {
             let fix = format!("make {way}, and\ninstall oxshmem there at the same path as here");
-            Box::new(Diagnosis::fault(name, check, "the host cannot be looked at").because(why).fix(fix))
+            Box::new(Diagnosis::fault("the host cannot be looked at").because(why).fix(fix).of(name, check))
         };
         let words = self.command(name).map_err(unreachable)?;
         let before = facts::now();

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use crate::verdict::counted_as;
+
 /// How bad it is; the worst is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -32,31 +34,33 @@ pub(crate) struct Diagnosis {
 }
 
 impl Diagnosis {
+    fn new(severity: Severity, verdict: impl Into<String>) -> Self {
+        Self { severity, host: String::new(), check: "", verdict: verdict.into(), because: None, fix: None }
+    }
+
     /// Nothing has to be done.
-    pub(crate) fn good(host: &str, check: &'static str, verdict: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Good,
-            host: host.to_owned(),
-            check,
-            verdict: verdict.into(),
-            because: None,
-            fix: None,
-        }
+    pub(crate) fn good(verdict: impl Into<String>) -> Self {
+        Self::new(Severity::Good, verdict)
     }
 
     /// A fact that is neither good nor bad.
-    pub(crate) fn note(host: &str, check: &'static str, verdict: impl Into<String>) -> Self {
-        Self { severity: Severity::Note, ..Self::good(host, check, verdict) }
+    pub(crate) fn note(verdict: impl Into<String>) -> Self {
+        Self::new(Severity::Note, verdict)
     }
 
     /// Something is slow or may fail.
-    pub(crate) fn warning(host: &str, check: &'static str, verdict: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, ..Self::good(host, check, verdict) }
+    pub(crate) fn warning(verdict: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, verdict)
     }
 
     /// Jobs cannot run.
-    pub(crate) fn fault(host: &str, check: &'static str, verdict: impl Into<String>) -> Self {
-        Self { severity: Severity::Fault, ..Self::good(host, check, verdict) }
+    pub(crate) fn fault(verdict: impl Into<String>) -> Self {
+        Self::new(Severity::Fault, verdict)
+    }
+
+    /// The host, or the pair of hosts, and the subject of the check.
+    pub(crate) fn of(self, host: &str, check: &'static str) -> Self {
+        Self { host: host.to_owned(), check, ..self }
     }
 
     /// The reason, with the measured value.
@@ -93,10 +97,7 @@ pub(crate) fn text(diagnoses: &[Diagnosis]) -> String {
         }
     }
     let count = |severity| diagnoses.iter().filter(|diagnosis| diagnosis.severity == severity).count();
-    let named = |severity: Severity, noun: &str| match count(severity) {
-        1 => format!("1 {noun}"),
-        many => format!("{many} {noun}s"),
-    };
+    let named = |severity: Severity, noun: &str| counted_as(count(severity), noun);
     let (faults, warnings) = (named(Severity::Fault, "fault"), named(Severity::Warning, "warning"));
     let (good, notes) = (count(Severity::Good), named(Severity::Note, "note"));
     let _ = writeln!(text, "{faults}, {warnings}, {good} good, {notes}");
@@ -119,10 +120,10 @@ mod tests {
     #[test]
     fn the_worst_comes_first_with_reason_and_fix() {
         let mut all = [
-            Diagnosis::note("a", "cards", "none"),
-            Diagnosis::good("a", "memory", "8 GiB"),
-            Diagnosis::fault("b", "ssh", "no way").because("refused").fix("start sshd"),
-            Diagnosis::warning("a", "files", "few"),
+            Diagnosis::note("none").of("a", "cards"),
+            Diagnosis::good("8 GiB").of("a", "memory"),
+            Diagnosis::fault("no way").because("refused").fix("start sshd").of("b", "ssh"),
+            Diagnosis::warning("few").of("a", "files"),
         ];
         worst_first(&mut all);
         let text = text(&all);

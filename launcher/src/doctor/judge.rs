@@ -25,42 +25,49 @@ const CLOCK_OFFSET_NS: i64 = 100_000_000;
 
 /// The verdicts on one host.
 pub(crate) fn host(facts: &Facts) -> Vec<Diagnosis> {
-    let mut all = vec![
-        memory(facts),
-        shared_memory(facts),
-        locked(facts),
-        files(facts),
-        addresses(facts),
-        processors(facts),
-        numa(facts),
+    let checks = [
+        ("memory", memory(facts)),
+        ("shared memory", shared_memory(facts)),
+        ("locked memory", locked(facts)),
+        ("open files", files(facts)),
+        ("addresses", addresses(facts)),
+        ("processors", processors(facts)),
+        ("topology", numa(facts)),
+        ("huge pages", huge_pages(facts)),
+        ("/dev/shm", dev_shm(facts)),
+        ("ptrace", ptrace(facts)),
+        ("interfaces", interfaces(facts)),
+        ("ports", port(facts)),
+        ("launcher", launcher(facts)),
+        ("tools", tools(facts)),
+        ("load", load(facts)),
+        ("processes", processes(facts)),
     ];
-    all.extend([huge_pages(facts), dev_shm(facts), ptrace(facts), interfaces(facts), port(facts), launcher(facts)]);
-    all.extend([tools(facts), load(facts), processes(facts)]);
-    all.extend(fortran(facts));
-    all.extend(facts.cards.iter().map(|card| one_card(facts, card)));
-    if !facts.has_card() {
-        all.push(Diagnosis::note(&facts.host, "cards", "none of a fabric; jobs of several hosts take TCP"));
-    }
-    all.extend(facts.libraries.iter().map(|(name, file)| library(facts, name, file.as_deref())));
-    all
+    let fortran = fortran(facts).map(|verdict| ("Fortran", verdict));
+    let cards = facts.cards.iter().map(|card| ("cards", one_card(card)));
+    let without_card = || ("cards", Diagnosis::note("none of a fabric; jobs of several hosts take TCP"));
+    let without_card = (!facts.has_card()).then(without_card);
+    let libraries = facts.libraries.iter().map(|(name, file)| ("libraries", library(facts, name, file.as_deref())));
+    let all = checks.into_iter().chain(fortran).chain(cards).chain(without_card).chain(libraries);
+    all.map(|(check, verdict)| verdict.of(&facts.host, check)).collect()
 }
 
 fn memory(facts: &Facts) -> Diagnosis {
     let (free, limited_by) = &facts.memory;
     let verdict = format!("{} free", size::display(*free));
     if *free < LEAST_MEMORY {
-        Diagnosis::warning(&facts.host, "memory", verdict)
+        Diagnosis::warning(verdict)
             .because(format!("{limited_by} leaves no more"))
             .fix("give the job's control group or container more memory, or run fewer PEs here")
     } else {
-        Diagnosis::good(&facts.host, "memory", format!("{verdict}, by {limited_by}"))
+        Diagnosis::good(format!("{verdict}, by {limited_by}"))
     }
 }
 
 fn shared_memory(facts: &Facts) -> Diagnosis {
     match &facts.no_shared_memory {
-        None => Diagnosis::good(&facts.host, "shared memory", "anonymous memory files work (memfd_create)"),
-        Some(why) => Diagnosis::fault(&facts.host, "shared memory", "cannot be made")
+        None => Diagnosis::good("anonymous memory files work (memfd_create)"),
+        Some(why) => Diagnosis::fault("cannot be made")
             .because(why)
             .fix("allow memfd_create and fallocate in the container's seccomp profile"),
     }
@@ -69,36 +76,34 @@ fn shared_memory(facts: &Facts) -> Diagnosis {
 fn locked(facts: &Facts) -> Diagnosis {
     let limit = facts.lockable.map_or_else(|| "unlimited".to_owned(), size::display);
     match facts.lockable {
-        Some(bytes) if bytes < LEAST_LOCKABLE && facts.has_card() => Diagnosis::warning(
-            &facts.host,
-            "locked memory",
-            format!("a process may lock {limit}"),
-        )
+        Some(bytes) if bytes < LEAST_LOCKABLE && facts.has_card() => Diagnosis::warning(format!(
+            "a process may lock {limit}"
+        ))
         .because("cards pin the symmetric heap, and the limit of locked memory (ulimit -l) counts it")
         .fix(
             "put `* soft memlock unlimited` and `* hard memlock unlimited` into /etc/security/limits.conf, and\n\
                       LimitMEMLOCK=infinity into the unit of sshd or slurmd; then log in again",
         ),
-        _ => Diagnosis::good(&facts.host, "locked memory", format!("limit: {limit}")),
+        _ => Diagnosis::good(format!("limit: {limit}")),
     }
 }
 
 fn files(facts: &Facts) -> Diagnosis {
     if facts.open_files < LEAST_FILES {
-        Diagnosis::warning(&facts.host, "open files", format!("limit: {}", facts.open_files))
+        Diagnosis::warning(format!("limit: {}", facts.open_files))
             .because("a PE has a connection to each peer of other nodes that it talks to")
             .fix(format!("run `ulimit -n {LEAST_FILES}` before the job, or raise nofile in /etc/security/limits.conf"))
     } else {
-        Diagnosis::good(&facts.host, "open files", format!("limit: {}", facts.open_files))
+        Diagnosis::good(format!("limit: {}", facts.open_files))
     }
 }
 
 fn addresses(facts: &Facts) -> Diagnosis {
     let Some(limit) = facts.addresses else {
-        return Diagnosis::good(&facts.host, "addresses", "no limit");
+        return Diagnosis::good("no limit");
     };
     let pes = limit.saturating_sub(ADDRESSES.1) / ADDRESSES.0;
-    Diagnosis::warning(&facts.host, "addresses", format!("a process may have {} of them", size::display(limit)))
+    Diagnosis::warning(format!("a process may have {} of them", size::display(limit)))
         .because(format!(
             "a PE maps the windows of all PEs of its node, 8 GiB of addresses for each besides its heap: at most {pes} PEs start here"
         ))
@@ -108,22 +113,22 @@ fn addresses(facts: &Facts) -> Diagnosis {
 fn processors(facts: &Facts) -> Diagnosis {
     let (usable, allowed) = facts.processors;
     if usable < allowed {
-        Diagnosis::warning(&facts.host, "processors", format!("{usable} of {allowed}"))
+        Diagnosis::warning(format!("{usable} of {allowed}"))
             .because("a control group's quota stops processes that use more")
             .fix(format!("run at most {usable} PEs here, or raise cpu.max of the group"))
     } else {
-        Diagnosis::good(&facts.host, "processors", format!("{usable}"))
+        Diagnosis::good(format!("{usable}"))
     }
 }
 
 fn numa(facts: &Facts) -> Diagnosis {
     let seen = facts.topology.clone().unwrap_or_else(|| "the machine tells nothing".into());
     if facts.numa_balancing {
-        Diagnosis::warning(&facts.host, "topology", seen)
+        Diagnosis::warning(seen)
             .because("the kernel moves pages between NUMA nodes (kernel.numa_balancing=1), which disturbs bound PEs")
             .fix("sysctl kernel.numa_balancing=0")
     } else {
-        Diagnosis::note(&facts.host, "topology", seen)
+        Diagnosis::note(seen)
     }
 }
 
@@ -136,44 +141,38 @@ fn huge_pages(facts: &Facts) -> Diagnosis {
         ),
         Some((bytes, free)) => format!("{free} of {} are free", size::display(bytes)),
     };
-    Diagnosis::note(&facts.host, "huge pages", verdict)
+    Diagnosis::note(verdict)
 }
 
 fn dev_shm(facts: &Facts) -> Diagnosis {
     let others = "oxshmem does not use it, but UCX and libfabric may";
     match facts.dev_shm {
         Some(bytes) if bytes <= SMALL_SHM && facts.has_card() => {
-            Diagnosis::warning(&facts.host, "/dev/shm", size::display(bytes))
-                .because(others)
-                .fix("docker run --shm-size=2g ...")
+            Diagnosis::warning(size::display(bytes)).because(others).fix("docker run --shm-size=2g ...")
         }
-        Some(bytes) => Diagnosis::note(&facts.host, "/dev/shm", format!("{}; {others}", size::display(bytes))),
-        None => Diagnosis::note(&facts.host, "/dev/shm", format!("none; {others}")),
+        Some(bytes) => Diagnosis::note(format!("{}; {others}", size::display(bytes))),
+        None => Diagnosis::note(format!("none; {others}")),
     }
 }
 
 fn ptrace(facts: &Facts) -> Diagnosis {
     let scope =
         facts.ptrace_scope.map_or_else(|| "no Yama".to_owned(), |scope| format!("kernel.yama.ptrace_scope={scope}"));
-    Diagnosis::note(&facts.host, "ptrace", format!("{scope}; oxshmem does not need it, debuggers do"))
+    Diagnosis::note(format!("{scope}; oxshmem does not need it, debuggers do"))
 }
 
 fn interfaces(facts: &Facts) -> Diagnosis {
     if facts.interfaces.is_empty() {
-        Diagnosis::note(&facts.host, "interfaces", "none on hardware, as in a container; TCP takes those that are up")
+        Diagnosis::note("none on hardware, as in a container; TCP takes those that are up")
     } else {
-        Diagnosis::good(
-            &facts.host,
-            "interfaces",
-            format!("other hosts are reached by {}", facts.interfaces.join(", ")),
-        )
+        Diagnosis::good(format!("other hosts are reached by {}", facts.interfaces.join(", ")))
     }
 }
 
 fn port(facts: &Facts) -> Diagnosis {
     match &facts.no_port {
-        None => Diagnosis::good(&facts.host, "ports", "a TCP port can be opened"),
-        Some(why) => Diagnosis::fault(&facts.host, "ports", "no TCP port can be opened")
+        None => Diagnosis::good("a TCP port can be opened"),
+        Some(why) => Diagnosis::fault("no TCP port can be opened")
             .because(why)
             .fix("free ports (ss -tan), or name a range that is open: SHMEM_TCP_PORTS=41000-41999"),
     }
@@ -181,9 +180,9 @@ fn port(facts: &Facts) -> Diagnosis {
 
 fn tools(facts: &Facts) -> Diagnosis {
     if facts.other_tools.is_empty() {
-        Diagnosis::good(&facts.host, "tools", "no other oshrun, oshcc or oshfort stands before ours in PATH")
+        Diagnosis::good("no other oshrun, oshcc or oshfort stands before ours in PATH")
     } else {
-        Diagnosis::warning(&facts.host, "tools", format!("a shell finds {}", facts.other_tools.join(", ")))
+        Diagnosis::warning(format!("a shell finds {}", facts.other_tools.join(", ")))
             .because("they belong to another library or installation, and a program has to be started by the oshrun of its library")
             .fix("put the bin folder of this installation first in PATH, or call its tools by their paths")
     }
@@ -193,25 +192,25 @@ fn load(facts: &Facts) -> Diagnosis {
     let (usable, _) = facts.processors;
     let verdict = format!("{:.1} on {usable} processors", facts.load);
     if facts.load > usable as f64 / 2.0 {
-        Diagnosis::warning(&facts.host, "load", verdict)
+        Diagnosis::warning(verdict)
             .because("other programs take processors, and PEs that wait for each other are as slow as the slowest one")
             .fix("wait for them (top), or use fewer PEs; do not believe measurements made now")
     } else {
-        Diagnosis::good(&facts.host, "load", verdict)
+        Diagnosis::good(verdict)
     }
 }
 
 fn processes(facts: &Facts) -> Diagnosis {
     match &facts.processes {
-        None => Diagnosis::good(&facts.host, "processes", "no control group limits them"),
+        None => Diagnosis::good("no control group limits them"),
         Some((left, limit, file)) if *left < LEAST_PROCESSES => {
-            Diagnosis::warning(&facts.host, "processes", format!("{left} of {limit} are left"))
+            Diagnosis::warning(format!("{left} of {limit} are left"))
                 .because(format!(
                     "the control group or container has a limit ({file}), and each PE is a process with threads"
                 ))
                 .fix("raise it: docker run --pids-limit, TasksMax= of a unit, or pids.max")
         }
-        Some((left, limit, _)) => Diagnosis::good(&facts.host, "processes", format!("{left} of {limit} are left")),
+        Some((left, limit, _)) => Diagnosis::good(format!("{left} of {limit} are left")),
     }
 }
 
@@ -219,7 +218,7 @@ fn processes(facts: &Facts) -> Diagnosis {
 fn fortran(facts: &Facts) -> Option<Diagnosis> {
     let folder = facts.missing_modules.as_ref()?;
     Some(
-        Diagnosis::warning(&facts.host, "Fortran", format!("the modules in {folder} are not compiled"))
+        Diagnosis::warning(format!("the modules in {folder} are not compiled"))
             .because("gfortran was not there when oxshmem was installed")
             .fix(format!("run `oshfort {}` as the owner of the installation", modules::OPTION)),
     )
@@ -231,30 +230,27 @@ fn launcher(facts: &Facts) -> Diagnosis {
     } else {
         format!("within a scheduler or launcher ({})", facts.launcher.join(", "))
     };
-    Diagnosis::note(&facts.host, "launcher", verdict)
+    Diagnosis::note(verdict)
 }
 
-fn one_card(facts: &Facts, card: &CardPort) -> Diagnosis {
+fn one_card(card: &CardPort) -> Diagnosis {
     let CardPort { name, state, link, rate, roce_addresses } = card;
     let told = format!("{name}: {rate}, {link}, {state}");
     if !state.contains("ACTIVE") {
-        return Diagnosis::warning(&facts.host, "cards", told)
-            .because("the link is not up, so no transport takes this port")
-            .fix(format!(
-                "connect the cable, or start the subnet manager (opensm); then look at `ibstat {}`",
-                name.split(':').next().unwrap_or(name)
-            ));
+        return Diagnosis::warning(told).because("the link is not up, so no transport takes this port").fix(format!(
+            "connect the cable, or start the subnet manager (opensm); then look at `ibstat {}`",
+            name.split(':').next().unwrap_or(name)
+        ));
     }
     if link == "Ethernet" && *roce_addresses == 0 {
-        return Diagnosis::warning(&facts.host, "cards", told)
+        return Diagnosis::warning(told)
             .because("it has no address of RoCE version 2, without which other hosts cannot reach it")
             .fix("give its interface an IP address, and look at /sys/class/infiniband/*/ports/*/gid_attrs/types");
     }
-    Diagnosis::good(&facts.host, "cards", told)
+    Diagnosis::good(told)
 }
 
 fn library(facts: &Facts, name: &str, file: Option<&str>) -> Diagnosis {
-    const CHECK: &str = "libraries";
     let package = match name {
         "libfabric" => "libfabric1",
         "UCX" => "libucx0",
@@ -262,15 +258,15 @@ fn library(facts: &Facts, name: &str, file: Option<&str>) -> Diagnosis {
         _ => "libhwloc15",
     };
     match file {
-        Some(file) => Diagnosis::good(&facts.host, CHECK, format!("{name}: {file}")),
+        Some(file) => Diagnosis::good(format!("{name}: {file}")),
         None if facts.has_card() && matches!(name, "libfabric" | "UCX") => {
-            Diagnosis::warning(&facts.host, CHECK, format!("{name} is not found by the loader"))
+            Diagnosis::warning(format!("{name} is not found by the loader"))
                 .because("there is a card that it may drive")
                 .fix(format!(
                     "apt install {package} (or the module of your site), or add its folder to LD_LIBRARY_PATH"
                 ))
         }
-        None => Diagnosis::note(&facts.host, CHECK, format!("{name} is not there, and nothing here needs it")),
+        None => Diagnosis::note(format!("{name} is not there, and nothing here needs it")),
     }
 }
 
@@ -280,13 +276,14 @@ pub(crate) fn builds(all: &[Facts]) -> Option<Diagnosis> {
     let others = || all.iter().filter(|facts| facts.build != first.build);
     let hosts: Vec<&str> = others().map(|facts| facts.host.as_str()).collect();
     Some(if hosts.is_empty() {
-        Diagnosis::good("all hosts", "build", first.build.clone())
+        Diagnosis::good(first.build.clone()).of("all hosts", "build")
     } else {
         let builds: BTreeSet<&str> = others().map(|facts| facts.build.as_str()).collect();
         let builds = Vec::from_iter(builds).join(" or ");
-        Diagnosis::fault(&hosts.join(", "), "build", "another build of oxshmem")
+        Diagnosis::fault("another build of oxshmem")
             .because(format!("{} has {}, and not {builds}", first.host, first.build))
             .fix("install the same build on all hosts, or name the place of the right one: oshrun --remote-prefix DIR")
+            .of(&hosts.join(", "), "build")
     })
 }
 
@@ -296,13 +293,14 @@ pub(crate) fn clock(host: &str, before: u64, theirs: u64, after: u64) -> Diagnos
     let (ahead, uncertain) = (theirs as i64 - middle as i64, (after - before) as i64 / 2);
     let ms = |nanoseconds: i64| nanoseconds as f64 / 1e6;
     let verdict = format!("{:+.1} ms beside ours, known to {:.1} ms", ms(ahead), ms(uncertain));
-    if ahead.abs() > CLOCK_OFFSET_NS + uncertain {
-        Diagnosis::warning(host, "clock", verdict)
+    let judged = if ahead.abs() > CLOCK_OFFSET_NS + uncertain {
+        Diagnosis::warning(verdict)
             .because("times of output and logs from several hosts cannot be compared; jobs do not depend on it")
             .fix("start chronyd or systemd-timesyncd on all hosts")
     } else {
-        Diagnosis::good(host, "clock", verdict)
-    }
+        Diagnosis::good(verdict)
+    };
+    judged.of(host, "clock")
 }
 
 #[cfg(test)]

@@ -30,18 +30,15 @@ pub(crate) fn run(hosts: &[&str], agent: Option<&str>) -> Result<Vec<Diagnosis>,
     };
     let (text, messages) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if !output.status.success() {
-        let failed = Diagnosis::fault(&name, "job", "a small job fails").because(format!(
-            "{}\n{}",
-            output.status,
-            messages.trim_end()
-        ));
         let words: Vec<String> = shape.iter().map(|word| quoted(word.as_ref())).collect();
-        return Ok(vec![failed.fix(format!(
+        let fix = format!(
             "the message says what to do; to run your own program in the same way: oshrun --explain -v {} ./program",
             words.join(" ")
-        ))]);
+        );
+        let failed = Diagnosis::fault("a small job fails").fix(fix).of(&name, "job");
+        return Ok(vec![failed.because(format!("{}\n{}", output.status, messages.trim_end()))]);
     }
-    let mut all = vec![Diagnosis::good(&name, "job", "a small job runs")];
+    let mut all = vec![Diagnosis::good("a small job runs").of(&name, "job")];
     all.extend(text.lines().find_map(|line| transport(&name, line)));
     all.extend(text.lines().filter_map(|line| distance(hosts, line)));
     Ok(all)
@@ -62,7 +59,7 @@ fn shape(hosts: &[&str], agent: Option<&str>) -> Vec<String> {
 fn transport(name: &str, line: &str) -> Option<Diagnosis> {
     let (_, between) = line.split_once("; between nodes: ")?;
     let (chosen, rejected) = between.split_once("; rejected: ").unwrap_or((between, ""));
-    let good = Diagnosis::good(name, "transport", chosen);
+    let good = Diagnosis::good(chosen).of(name, "transport");
     Some(match rejected {
         "" => good,
         rejected => good.because(format!("rejected: {rejected}")),
@@ -79,7 +76,7 @@ fn distance(hosts: &[&str], line: &str) -> Option<Diagnosis> {
         pe.parse::<usize>().ok().and_then(|pe| hosts.get(pe)).map_or(format!("node {pe}"), |host| host.to_string())
     };
     let verdict = format!("a get of 8 bytes takes {} (median of {} batches)", units::time(median), samples.len());
-    Some(Diagnosis::note(&format!("{} – {}", host(from), host(to)), "distance", verdict))
+    Some(Diagnosis::note(verdict).of(&format!("{} – {}", host(from), host(to)), "distance"))
 }
 
 #[cfg(test)]
