@@ -7,13 +7,15 @@ use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use oxshmem_os::signals::Process;
+
 /// How long the rest of the outputs may take after the end of a command.
-pub(crate) const REST: Duration = Duration::from_secs(3);
+const REST: Duration = Duration::from_secs(3);
 /// How often it is looked whether a command has ended.
 const GLANCE: Duration = Duration::from_millis(2);
 
 /// A stream of a command, and what has come from it so far.
-pub(crate) struct StreamReader {
+struct StreamReader {
     bytes: Arc<Mutex<Vec<u8>>>,
     /// Is closed at the end of the stream.
     end: Receiver<()>,
@@ -41,7 +43,7 @@ impl StreamReader {
     }
 
     /// Everything up to the end of the stream, or what has come by then.
-    pub(crate) fn text(&self, until: Instant) -> String {
+    fn text(&self, until: Instant) -> String {
         // The channel carries nothing: this waits for its end, or until the time is over.
         let _ = self.end.recv_timeout(until.saturating_duration_since(Instant::now()));
         String::from_utf8_lossy(&self.bytes.lock().expect("no thread panics")).into_owned()
@@ -54,12 +56,14 @@ pub(crate) struct Captured {
     pub(crate) status: ExitStatus,
     pub(crate) output: String,
     pub(crate) messages: String,
+    /// Whether it had to be stopped, because it had not ended within its limit.
+    pub(crate) is_late: bool,
 }
 
 impl Captured {
-    fn new(status: ExitStatus, output: &StreamReader, messages: &StreamReader) -> Self {
+    fn new(status: ExitStatus, output: &StreamReader, messages: &StreamReader, is_late: bool) -> Self {
         let rest = Instant::now() + REST;
-        Self { status, output: output.text(rest), messages: messages.text(rest) }
+        Self { status, output: output.text(rest), messages: messages.text(rest), is_late }
     }
 }
 
@@ -67,29 +71,33 @@ impl Captured {
 pub(crate) fn whole(command: &mut Command) -> io::Result<Captured> {
     let (mut child, output, messages) = started(command)?;
     let status = child.wait()?;
-    Ok(Captured::new(status, &output, &messages))
+    Ok(Captured::new(status, &output, &messages, false))
 }
 
-/// Runs a command without input. Nothing: it has not ended within the limit, and was killed.
-pub(crate) fn within(limit: Duration, command: &mut Command) -> io::Result<Option<Captured>> {
+/// Runs a command without input. One that has not ended within the limit is asked to, and killed after this grace.
+pub(crate) fn within(limit: Duration, grace: Duration, command: &mut Command) -> io::Result<Captured> {
     let (mut child, output, messages) = started(command)?;
-    let until = Instant::now() + limit;
+    let (until, mut is_late) = (Instant::now() + limit, false);
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if Instant::now() >= until {
+        let over = Instant::now().checked_duration_since(until);
+        if over.is_some() && !is_late {
+            is_late = true;
+            // It may just have ended.
+            let _ = Process::hold(child.id()).and_then(|process| process.signal(libc::SIGTERM));
+        }
+        if over.is_some_and(|over| over >= grace) {
             child.kill()?;
-            child.wait()?;
-            return Ok(None);
         }
         std::thread::sleep(GLANCE);
     };
-    Ok(Some(Captured::new(status, &output, &messages)))
+    Ok(Captured::new(status, &output, &messages, is_late))
 }
 
 /// Starts a command without input, and begins to read its outputs.
-pub(crate) fn started(command: &mut Command) -> io::Result<(Child, StreamReader, StreamReader)> {
+fn started(command: &mut Command) -> io::Result<(Child, StreamReader, StreamReader)> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let output = StreamReader::new(child.stdout.take());
     match output.and_then(|output| Ok((output, StreamReader::new(child.stderr.take())?))) {
@@ -116,9 +124,12 @@ mod tests {
 
     #[test]
     fn a_command_that_does_not_end_is_given_up() {
-        let said = within(REST, Command::new("sh").args(["-c", "echo out; echo err >&2; exit 3"])).unwrap().unwrap();
+        let run =
+            |limit, script| within(limit, Duration::from_millis(50), Command::new("sh").args(["-c", script])).unwrap();
+        let said = run(REST, "echo out; echo err >&2; exit 3");
         assert_eq!((said.output.as_str(), said.messages.as_str(), said.status.code()), ("out\n", "err\n", Some(3)));
-        assert!(within(Duration::from_millis(50), Command::new("sleep").arg("600")).unwrap().is_none());
-        assert!(within(REST, &mut Command::new("/nowhere/ssh")).is_err());
+        let killed = run(Duration::from_millis(50), "trap '' TERM; while :; do sleep 0.05; done");
+        assert!(!said.is_late && killed.is_late && killed.status.code().is_none(), "{killed:?}");
+        assert!(within(REST, REST, &mut Command::new("/nowhere/ssh")).is_err());
     }
 }

@@ -111,9 +111,11 @@ impl DoctorArgs {
         };
         let words = self.command(name).map_err(unreachable)?;
         let before = facts::now();
-        let said = captured::within(LIMIT, Command::new(&words[0]).args(&words[1..]));
+        let said = captured::within(LIMIT, Duration::ZERO, Command::new(&words[0]).args(&words[1..]));
         let said = said.map_err(|error| unreachable(format!("{}: {error}", words[0])))?;
-        let said = said.ok_or_else(|| unreachable(format!("it has not answered for {LIMIT:?}")))?;
+        if said.is_late {
+            return Err(unreachable(format!("it has not answered for {LIMIT:?}")));
+        }
         let after = facts::now();
         // A login script may have printed something before.
         let facts: Option<Facts> = said.output.lines().find_map(|line| serde_json::from_str(line).ok());

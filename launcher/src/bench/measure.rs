@@ -1,7 +1,7 @@
 //! The jobs of a campaign: in each round every group of patterns runs once under every library, one after the other.
 
 use std::collections::HashMap;
-use std::process::{Child, Command, ExitStatus};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
@@ -12,7 +12,8 @@ use super::campaign::{Entrant, Figure, Measurand, Sampling, UnfinishedFigure, Un
 use super::contender::Contender;
 use super::patterns::{GROUPS, START};
 use super::progress_bar::ProgressBar;
-use crate::captured::{self, REST};
+use crate::captured::{self, Captured};
+use crate::verdict::counted;
 
 /// How much is measured.
 #[derive(Clone, Debug)]
@@ -82,8 +83,7 @@ impl Findings {
             self.pes = pes;
             return Ok(());
         }
-        let s = if pes == 1 { "" } else { "s" };
-        Err(Error::new(format!("the job of {contender} has {pes} PE{s}"))
+        Err(Error::new(format!("the job of {contender} has {}", counted(pes as usize)))
             .because(format!("the jobs before had {}; what stands behind `--` is for our oshrun alone", self.pes))
             .fix("say how many before `--`, for all libraries: -n N"))
     }
@@ -156,11 +156,11 @@ fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findi
     let arguments =
         [group.to_owned(), micros(effort.batch), micros(effort.singles), sizes.join(","), effort.only.clone()];
     let begun = Instant::now();
-    let (output, messages, status) = finished(contender.job(&arguments))?;
+    let job = finished(contender.job(&arguments))?;
     let took = begun.elapsed();
     let wants_start = START_UP.contains(&effort.only);
     let (mut complete, mut patterns) = (false, 0);
-    for line in output.lines() {
+    for line in job.output.lines() {
         match serde_json::from_str(line) {
             Ok(PrintedLine::Hello { library, standard, pes, init }) => {
                 findings.of_as_many(&contender.name, pes)?;
@@ -184,7 +184,7 @@ fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findi
     }
     // Some libraries crash when they are finalized; what was measured before is good.
     if !complete {
-        return Err(broken_off(contender, group, status, &messages));
+        return Err(broken_off(contender, group, &job));
     }
     if group == START && wants_start {
         findings.add(&contender.name, &Sampling::of_time(START_UP, "whole job", took.as_nanos() as f64));
@@ -193,11 +193,11 @@ fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findi
     Ok(patterns)
 }
 
-fn broken_off(contender: &Contender, group: &str, status: Option<ExitStatus>, messages: &str) -> Error {
+fn broken_off(contender: &Contender, group: &str, job: &Captured) -> Error {
     let what = format!("the job `{group}` of {} did not end its measurements", contender.name);
-    let last: Vec<&str> = messages.lines().filter(|line| !line.trim().is_empty()).take(4).collect();
+    let last: Vec<&str> = job.messages.lines().filter(|line| !line.trim().is_empty()).take(4).collect();
     let how =
-        status.map_or_else(|| format!("it took longer than {} s", JOB_LIMIT.as_secs()), |status| status.to_string());
+        if job.is_late { format!("it took longer than {} s", JOB_LIMIT.as_secs()) } else { job.status.to_string() };
     let why = if last.is_empty() { how } else { format!("{how}: {}", last.join(" / ")) };
     Error::new(what).because(why).fix(format!(
         "run it by itself: {} {} {group} 500 1000 8 ''",
@@ -206,37 +206,13 @@ fn broken_off(contender: &Contender, group: &str, status: Option<ExitStatus>, me
     ))
 }
 
-/// The outputs of a job and its status; no status: it had to be stopped.
-fn finished(mut command: Command) -> Result<(String, String, Option<ExitStatus>), Error> {
-    let (mut job, output, messages) = captured::started(&mut command).map_err(|error| {
+/// Waits for a job, and stops it when its time is over: launchers stop their PEs when they are asked to end.
+fn finished(mut command: Command) -> Result<Captured, Error> {
+    captured::within(JOB_LIMIT, GRACE, &mut command).map_err(|error| {
         Error::new(format!("{} cannot be started", command.get_program().display()))
             .because(error)
             .fix("name the launcher with its path: --with-oshrun PATH")
-    })?;
-    let status = wait(&mut job);
-    let until = Instant::now() + REST;
-    Ok((output.text(until), messages.text(until), status))
-}
-
-/// Waits for a job, and stops it when its time is over: launchers stop their PEs when they are asked to end.
-fn wait(job: &mut Child) -> Option<ExitStatus> {
-    let begun = Instant::now();
-    let mut asked = None;
-    loop {
-        match job.try_wait() {
-            Ok(Some(status)) => return asked.is_none().then_some(status),
-            Ok(None) => std::thread::sleep(Duration::from_millis(2)),
-            Err(_) => return None,
-        }
-        if asked.is_none() && begun.elapsed() > JOB_LIMIT {
-            asked = Some(Instant::now());
-            // The job may just have ended.
-            let _ = Command::new("kill").arg(job.id().to_string()).status();
-        }
-        if asked.is_some_and(|asked: Instant| asked.elapsed() > GRACE) {
-            let _ = job.kill();
-        }
-    }
+    })
 }
 
 #[cfg(test)]
@@ -272,26 +248,8 @@ mod tests {
     }
 
     #[test]
-    fn a_job_gives_back_what_it_printed() {
-        let mut command = Command::new("sh");
-        command.args(["-c", "echo out; echo err >&2; exit 3"]);
-        let (output, messages, status) = finished(command).expect("sh is there");
-        assert_eq!(
-            (output.as_str(), messages.as_str(), status.and_then(|status| status.code())),
-            ("out\n", "err\n", Some(3))
-        );
-        assert!(
-            finished(Command::new("/nowhere/oshrun")).is_err_and(|error| error.to_string().contains("/nowhere/oshrun"))
-        );
-    }
-
-    #[test]
-    fn a_process_that_a_job_leaves_behind_keeps_nobody() {
-        let mut command = Command::new("sh");
-        command.args(["-c", "sleep 600 & echo $!"]);
-        let (output, _, status) = finished(command).expect("sh is there");
-        assert!(status.is_some_and(|status| status.success()));
-        let killed = Command::new("kill").arg(output.trim()).status();
-        assert!(killed.is_ok_and(|killed| killed.success()), "it still holds the output: {output}");
+    fn a_launcher_that_is_not_there_is_named() {
+        let error = finished(Command::new("/nowhere/oshrun")).map(drop).expect_err("nothing is there");
+        assert!(error.to_string().contains("/nowhere/oshrun"), "{error}");
     }
 }
