@@ -12,14 +12,15 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser};
 use oxshmem_base::Error;
+use oxshmem_os::process;
 
 use crate::arguments::advice::stray_count;
 use crate::arguments::prepared::{PreparedWords, SwallowedWord, is_called, prepared};
 use crate::arguments::values::{Hosts, host_list, number_of_pes, seconds, stdin, unset, variable};
 use crate::arguments::waiting::WaitingOptions;
-use crate::hosts;
 use crate::machine::helper;
 use crate::plan::{BindTo, Display, HostOptions, HostOrder, JobPlan, Label, PeList, ProgramSpec, RecordingPlan, Stdin};
+use crate::{hosts, usage};
 
 /// Runs a program as the PEs of one OpenSHMEM job, on this machine or on several hosts.
 ///
@@ -292,6 +293,9 @@ pub fn is_option(name: &str) -> bool {
     OshrunOptions::command().get_arguments().any(|known| is_called(known, name))
 }
 
+/// The exit status for a wrong command line.
+const USAGE: i32 = 2;
+
 /// Why there is no plan.
 #[derive(Debug)]
 pub enum Refusal {
@@ -299,6 +303,19 @@ pub enum Refusal {
     Usage(clap::Error),
     /// An error that we found.
     Error(Error),
+}
+
+impl Refusal {
+    /// Tells the user of this tool, and returns the exit status.
+    pub fn tell(&self, tool: &str) -> i32 {
+        match self {
+            Refusal::Usage(error) => usage(tool, error),
+            Refusal::Error(error) => {
+                process::say(&format!("{tool}: {error}\n"));
+                USAGE
+            }
+        }
+    }
 }
 
 impl From<clap::Error> for Refusal {

@@ -4,9 +4,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use oxshmem_base::Error;
-use oxshmem_launcher::arguments::Refusal;
 use oxshmem_launcher::cargo::{self, FAILED, OxrunRequest};
-use oxshmem_launcher::{stdout, usage};
+use oxshmem_launcher::stdout;
 use oxshmem_os::process;
 
 fn main() -> ExitCode {
@@ -19,22 +18,16 @@ fn main() -> ExitCode {
         return stdout::print("cargo oxrun", &cargo::help()).map_or_else(ExitCode::from, |()| ExitCode::SUCCESS);
     }
     let request = OxrunRequest::of(arguments);
-    match request.check() {
-        Ok(()) => {}
-        Err(Refusal::Usage(error)) => {
-            return ExitCode::from(u8::try_from(usage("cargo oxrun", &error)).unwrap_or(FAILED));
-        }
-        Err(Refusal::Error(error)) => {
-            process::say(&format!("cargo oxrun: {error}\n"));
-            return ExitCode::from(FAILED);
-        }
+    if let Err(refusal) = request.check() {
+        return ExitCode::from(u8::try_from(refusal.tell("cargo oxrun")).unwrap_or(FAILED));
     }
+    let failed = |status, error| {
+        process::say(&format!("cargo oxrun: {error}\n"));
+        ExitCode::from(status)
+    };
     let program = match request.build() {
         Ok(program) => program,
-        Err((status, error)) => {
-            process::say(&format!("cargo oxrun: {error}\n"));
-            return ExitCode::from(status);
-        }
+        Err((status, error)) => return failed(status, error),
     };
     // The launcher that was installed with this command, if it was.
     let beside = std::env::current_exe().ok().map(|this| this.with_file_name("oshrun")).filter(|path| path.exists());
@@ -47,6 +40,5 @@ fn main() -> ExitCode {
     let error = Error::new("oshrun cannot be run")
         .because(format!("it is neither beside cargo-oxrun nor in PATH ({error})"))
         .fix("run `cargo xtask install --prefix DIR` in a checkout of oxshmem, and put DIR/bin into PATH");
-    process::say(&format!("cargo oxrun: {error}\n"));
-    ExitCode::from(FAILED)
+    failed(FAILED, error)
 }

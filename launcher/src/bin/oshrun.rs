@@ -5,11 +5,8 @@ use std::ffi::OsString;
 use oxshmem_launcher::arguments::Refusal;
 use oxshmem_launcher::plan::{JobPlan, WaitingHosts};
 use oxshmem_launcher::waiting::{self, JobPart, host, reach};
-use oxshmem_launcher::{agent, guardian, job, usage};
-use oxshmem_os::{process, signals};
-
-/// The exit status for a wrong command line.
-const USAGE: i32 = 2;
+use oxshmem_launcher::{agent, guardian, job};
+use oxshmem_os::signals;
 
 fn main() {
     // Without the statuses of PEs a job that fails would end with 0.
@@ -31,13 +28,7 @@ fn main() {
         }
         _ => launch(arguments),
     };
-    std::process::exit(status.unwrap_or_else(|refusal| match refusal {
-        Refusal::Usage(error) => usage("oshrun", &error),
-        Refusal::Error(error) => {
-            process::say(&format!("oshrun: {error}\n"));
-            USAGE
-        }
-    }))
+    std::process::exit(status.unwrap_or_else(|refusal| refusal.tell("oshrun")))
 }
 
 /// Runs a job, or waits for the host that does.
