@@ -293,6 +293,16 @@ pub fn is_option(name: &str) -> bool {
     OshrunOptions::command().get_arguments().any(|known| is_called(known, name))
 }
 
+/// Whether arguments of `oshrun` say how many PEs there are, or on which hosts.
+pub(crate) fn say_how_many(arguments: &[String]) -> bool {
+    let words: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+    let options = prepared(&words, OshrunOptions::command()).ok();
+    let options = options.and_then(|prepared| OshrunOptions::try_parse_from(prepared.words).ok());
+    options.is_some_and(|of| {
+        of.app.count.is_some() || of.per_host.is_some() || of.hosts.is_some() || of.hostfile.is_some()
+    })
+}
+
 /// The exit status for a wrong command line.
 const USAGE: i32 = 2;
 

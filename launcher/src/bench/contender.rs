@@ -7,8 +7,9 @@ use std::process::Command;
 use oxshmem_base::Error;
 
 use super::peers::{MessageCarrier, PeerKind, PeerLibrary};
-use crate::hosts;
+use crate::arguments;
 use crate::machine::{beside, helper, installed};
+use crate::plan::{BindTo, JobPlan};
 
 /// The name of our own library.
 pub(crate) const OURS: &str = "oxshmem";
@@ -52,27 +53,11 @@ impl JobShape<'_> {
     }
 }
 
-/// Options of oshrun that say how many PEs there are, or on which hosts.
-const HOW_MANY: [&str; 9] = ["-n", "-np", "--np", "-N", "--ppn", "-H", "--host", "--hostfile", "--machinefile"];
-
-/// Whether arguments of oshrun say how many PEs there are.
-fn says_how_many(oshrun: &[String]) -> bool {
-    oshrun.iter().any(|word| {
-        HOW_MANY.into_iter().any(|name| match word.strip_prefix(name) {
-            Some("") => true,
-            Some(value) if name.starts_with("--") => value.starts_with('='),
-            // `-n4` and `-Hn1,n2`.
-            Some(_) => name.len() == 2,
-            None => false,
-        })
-    })
-}
-
 impl Contender {
     /// Our own library, whose program is installed.
     pub(crate) fn ours(shape: &JobShape<'_>) -> Result<Self, Error> {
         let mut start: Vec<OsString> = vec![beside("oshrun")?.into()];
-        if shape.pes.is_some() || !says_how_many(shape.oshrun) {
+        if shape.pes.is_some() || !arguments::say_how_many(shape.oshrun) {
             start.extend(["-n".into(), shape.pes().to_string().into()]);
         }
         if shape.nodes > 1 {
@@ -126,38 +111,23 @@ impl Contender {
         Ok(Self { name: name.into(), start, environment: Vec::new(), program: compiled(name, compiler, folder)? })
     }
 
+    /// The plan of a job of our launcher, if its command line makes one.
+    fn plan(&self) -> Option<JobPlan> {
+        let words = self.start[1..].iter().cloned().chain([self.program.clone().into()]);
+        JobPlan::from_arguments(words.collect()).ok()
+    }
+
     /// Whether its PEs are bound to cores or NUMA nodes by our launcher, or by the variable that says so.
     pub(crate) fn binds(&self) -> bool {
-        let words: Vec<&str> = self.start.iter().filter_map(|word| word.to_str()).collect();
-        let option = words.iter().enumerate().rev().find_map(|(place, word)| match word.strip_prefix("--bind")? {
-            "" => Some(words.get(place + 1) != Some(&"none")),
-            value => Some(value != "=none"),
-        });
-        option
-            .unwrap_or_else(|| std::env::var("SHMEM_BIND").is_ok_and(|word| !["", "none", "0"].contains(&word.trim())))
+        let Some(plan) = self.plan() else { return false };
+        let binds = |word: OsString| !["", "none", "0"].contains(&word.to_string_lossy().trim());
+        plan.bind.map_or_else(|| plan.values("SHMEM_BIND").any(binds), |bind| bind != BindTo::None)
     }
 
     /// On how many nodes its job of `pes` PEs is, as far as the command line of our launcher tells.
     pub(crate) fn nodes(&self, pes: u32) -> Option<u32> {
-        let words: Vec<&str> = self.start.iter().filter_map(|word| word.to_str()).collect();
-        let value = |names: [&str; 2]| {
-            words.iter().enumerate().rev().find_map(|(place, word)| {
-                let (name, rest) = names.into_iter().find_map(|name| Some((name, word.strip_prefix(name)?)))?;
-                match rest {
-                    "" => words.get(place + 1).copied(),
-                    // `-Hn1,n2`.
-                    _ if !name.starts_with("--") => Some(rest),
-                    _ => rest.strip_prefix('='),
-                }
-            })
-        };
-        if words.iter().any(|word| word.starts_with("--hostfile") || word.starts_with("--machinefile")) {
-            return None;
-        }
-        match value(["-H", "--host"]) {
-            Some(named) => Some(hosts::from_option(named).ok()?.len() as u32),
-            None => value(["--nodes", "--nodes"]).map_or(Some(1), |nodes| Some(blocks(pes, nodes.parse().ok()?))),
-        }
+        let plan = self.plan()?;
+        Some(plan.places.hosts.map_or_else(|| blocks(pes, plan.nodes), |hosts| hosts.len() as u32))
     }
 
     /// A job of one group.
@@ -234,10 +204,10 @@ mod tests {
     #[test]
     fn two_pes_stay_unless_oshruns_own_arguments_say_how_many() {
         for line in ["", "--bind core", "--nodes 2", "-v --host-timeout 5", "-x A=1 --label"] {
-            assert!(!says_how_many(&words(line)), "{line}");
+            assert!(!arguments::say_how_many(&words(line)), "{line}");
         }
         for line in ["-n 4", "--bind core -np 4", "-n4", "--np=4", "-N 2", "-H a,b", "--host=a", "--hostfile f"] {
-            assert!(says_how_many(&words(line)), "{line}");
+            assert!(arguments::say_how_many(&words(line)), "{line}");
         }
     }
 
@@ -258,7 +228,7 @@ mod tests {
     fn the_command_tells_nodes_and_binding() {
         let told = |line: &str| {
             let start = words(line).into_iter().map(OsString::from).collect();
-            let contender = Contender { name: OURS.into(), start, environment: Vec::new(), program: PathBuf::new() };
+            let contender = Contender { name: OURS.into(), start, environment: Vec::new(), program: "./a".into() };
             (contender.nodes(4), contender.binds())
         };
         for (line, found) in [
