@@ -38,68 +38,64 @@ fn short_rate(value: f64) -> String {
     units::rate(value).replace(".00 ", " ").replace(".0 ", " ")
 }
 
+/// A chart of times.
+const fn of_time(
+    caption: &'static str,
+    sweeps: &'static [Sweep],
+    limits: &'static [Sweep],
+    axis: &'static str,
+) -> BySize {
+    BySize { caption, sweeps, limits, axis, value: nanoseconds, write: short_time }
+}
+
 /// One transfer at a time.
 pub(super) const ONE_WAY: &[BySize] = &[
-    BySize {
-        caption: "Time until a put is complete (put and quiet) and until a get has its data, one at a time between two PEs.",
-        sweeps: &[("put", "", "put and quiet"), ("get", "", "get")],
-        limits: &[
-            ("memcpy", "limit", "limit: memcpy in one process"),
-            ("bare TCP", "limit", "limit: bare TCP, one way"),
-        ],
-        axis: "time of one operation",
-        value: nanoseconds,
-        write: short_time,
-    },
-    BySize {
-        caption: "Time of strided transfers of 8-byte elements, of which every second is moved: iput and quiet, and iget.",
-        sweeps: &[("iput", "", "iput and quiet"), ("iget", "", "iget")],
-        limits: &[],
-        axis: "time of one operation",
-        value: nanoseconds,
-        write: short_time,
-    },
-    BySize {
-        caption: "Time until the target has seen a message: half of a ping-pong of a put with a flag (put, fence, p, wait_until) and of a put with signal.",
-        sweeps: &[("put and flag", "", "put and flag"), ("put with signal", "", "put with signal")],
-        limits: &[
-            ("loads and stores", "limit", "limit: loads and stores, 8 B"),
-            ("memcpy", "limit", "limit: memcpy in one process"),
-            ("bare TCP", "limit", "limit: bare TCP, one way"),
-        ],
-        axis: "time of one message",
-        value: nanoseconds,
-        write: short_time,
-    },
+    of_time(
+        "Time until a put is complete (put and quiet) and until a get has its data, one at a time between two PEs.",
+        &[("put", "", "put and quiet"), ("get", "", "get")],
+        &[MEMCPY, BARE_TCP],
+        "time of one operation",
+    ),
+    of_time(
+        "Time of strided transfers of 8-byte elements, of which every second is moved: iput and quiet, and iget.",
+        &[("iput", "", "iput and quiet"), ("iget", "", "iget")],
+        &[],
+        "time of one operation",
+    ),
+    of_time(
+        "Time until the target has seen a message: half of a ping-pong of a put with a flag (put, fence, p, wait_until) and of a put with signal.",
+        &[("put and flag", "", "put and flag"), ("put with signal", "", "put with signal")],
+        &[("loads and stores", "limit", "limit: loads and stores, 8 B"), MEMCPY, BARE_TCP],
+        "time of one message",
+    ),
+];
+
+const MEMCPY: Sweep = ("memcpy", "limit", "limit: memcpy in one process");
+const BARE_TCP: Sweep = ("bare TCP", "limit", "limit: bare TCP, one way");
+const BARE_STREAM: Sweep = ("bare TCP stream", "limit", "limit: bare TCP stream");
+
+/// Windows of transfers.
+const WINDOWS: &[Sweep] = &[
+    ("put bandwidth", "", "put, one way"),
+    ("get bandwidth", "", "get, one way"),
+    ("put bandwidth", "both ways", "put, both ways"),
+    ("put bandwidth", "all pairs", "put, all pairs"),
 ];
 
 /// Many transfers under way.
 pub(super) const MANY: &[BySize] = &[
     BySize {
         caption: "Bandwidth of windows of 64 transfers, or fewer where they are large (16 MiB, at least 4). Both ways and all pairs: the sum over all senders.",
-        sweeps: &[
-            ("put bandwidth", "", "put, one way"),
-            ("get bandwidth", "", "get, one way"),
-            ("put bandwidth", "both ways", "put, both ways"),
-            ("put bandwidth", "all pairs", "put, all pairs"),
-        ],
-        limits: &[
-            ("memcpy", "limit", "limit: memcpy in one process"),
-            ("bare TCP stream", "limit", "limit: bare TCP stream"),
-        ],
+        sweeps: WINDOWS,
+        limits: &[MEMCPY, BARE_STREAM],
         axis: "bandwidth",
         value: Figure::bandwidth,
         write: short_bandwidth,
     },
     BySize {
         caption: "Rate of the same transfers: messages in a second.",
-        sweeps: &[
-            ("put bandwidth", "", "put, one way"),
-            ("get bandwidth", "", "get, one way"),
-            ("put bandwidth", "both ways", "put, both ways"),
-            ("put bandwidth", "all pairs", "put, all pairs"),
-        ],
-        limits: &[("bare TCP stream", "limit", "limit: bare TCP stream")],
+        sweeps: WINDOWS,
+        limits: &[BARE_STREAM],
         axis: "messages per second",
         value: Figure::rate,
         write: short_rate,
@@ -109,14 +105,7 @@ pub(super) const MANY: &[BySize] = &[
 /// A chart of a collective over active sets and over teams.
 macro_rules! collective {
     ($name:literal, $caption:literal) => {
-        BySize {
-            caption: $caption,
-            sweeps: &[($name, "set", "active set"), ($name, "team", "team")],
-            limits: &[],
-            axis: "time of one call",
-            value: nanoseconds,
-            write: short_time,
-        }
+        of_time($caption, &[($name, "set", "active set"), ($name, "team", "team")], &[], "time of one call")
     };
 }
 
@@ -131,14 +120,12 @@ pub(super) const COLLECTIVES: &[BySize] = &[
     ),
     collective!("sum of doubles", "Sum of doubles, by the size of the array."),
     collective!("maximum of longs", "Maximum of 64-bit integers, by the size of the array."),
-    BySize {
-        caption: "Inclusive and exclusive scan of 64-bit integers, by the size of the array.",
-        sweeps: &[("inclusive scan", "team", "inclusive scan"), ("exclusive scan", "team", "exclusive scan")],
-        limits: &[],
-        axis: "time of one call",
-        value: nanoseconds,
-        write: short_time,
-    },
+    of_time(
+        "Inclusive and exclusive scan of 64-bit integers, by the size of the array.",
+        &[("inclusive scan", "team", "inclusive scan"), ("exclusive scan", "team", "exclusive scan")],
+        &[],
+        "time of one call",
+    ),
 ];
 
 impl BySize {

@@ -9,6 +9,7 @@ use super::campaign::{Campaign, Figure};
 use super::patterns::{OVERLAPS, Quantity, overlap, quantity};
 use super::surroundings;
 use crate::results::cell;
+use crate::verdict::counted_as;
 
 /// The words by which [`change`] says that two intervals do not meet.
 pub(crate) const DIFFERENCES: [&str; 4] = ["slower", "faster", "more", "less"];
@@ -29,7 +30,7 @@ pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
             subject.name, subject.library, subject.standard, subject.launcher
         );
     }
-    let rounds = if campaign.rounds == 1 { "1 round".into() } else { format!("{} rounds", campaign.rounds) };
+    let rounds = counted_as(campaign.rounds as usize, "round");
     let _ = writeln!(text, "{}, {rounds}, {}", campaign.shape(), campaign.date);
     if campaign.bound == Some(false) {
         text += "note: PEs are not bound to cores, which makes short operations slower and less even; `-- --bind=core` binds them\n";
@@ -44,34 +45,25 @@ pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
         let _ = writeln!(text, "{}: {others}", surroundings::OTHERS);
     }
     text.push('\n');
-    let _ = write!(
-        text,
-        "{:<12}{:<34}{:>9}  {:>11} {:>25} {:>9} {:>10} {:>10}",
-        "library", "operation", "bytes", "median", "95 % interval", "batch", "99 %", "99.99 %"
-    );
+    text += &row(["library", "operation", "bytes", "median", "95 % interval", "batch", "99 %", "99.99 %"]);
     text += if against.is_some() { "  now / earlier run\n" } else { "\n" };
     for figure in &campaign.figures {
         let percentile = |percent| {
             let value = figure.distribution.as_ref().and_then(|samples| samples.percentile(percent));
-            value.map_or_else(|| "–".into(), units::time)
+            value.map_or_else(|| "–".to_owned(), units::time)
         };
-        let _ = write!(
-            text,
-            "{:<12}{:<34}{:>9}  {:>11} {:>25} {:>9} {:>10} {:>10}",
-            figure.of.contender,
-            figure.name(),
-            figure.of.bytes,
-            figure.told(campaign.pes),
-            figure.interval_told(campaign.pes).unwrap_or_else(|| "–".into()),
-            figure.batch,
-            percentile(99.0),
-            percentile(99.99)
-        );
-        match against.and_then(|against| change(figure, campaign.pes, against)) {
-            Some(change) => writeln!(text, "  {change}"),
-            None => writeln!(text),
-        }
-        .expect("a string takes any text");
+        text += &row([
+            &figure.of.contender,
+            &figure.name(),
+            &figure.of.bytes.to_string(),
+            &figure.told(campaign.pes),
+            figure.interval_told(campaign.pes).as_deref().unwrap_or("–"),
+            &figure.batch.to_string(),
+            &percentile(99.0),
+            &percentile(99.99),
+        ]);
+        let change = against.and_then(|against| change(figure, campaign.pes, against));
+        text += &change.map_or("\n".into(), |change| format!("  {change}\n"));
     }
     for subject in &campaign.contenders {
         for (pattern, what) in OVERLAPS {
@@ -86,6 +78,10 @@ pub(crate) fn text(campaign: &Campaign, against: Option<&Campaign>) -> String {
         let _ = writeln!(text, "not measured: {} of {}: {}", missing.group, missing.contender, missing.why);
     }
     text
+}
+
+fn row([library, operation, bytes, median, interval, batch, most, all]: [&str; 8]) -> String {
+    format!("{library:<12}{operation:<34}{bytes:>9}  {median:>11} {interval:>25} {batch:>9} {most:>10} {all:>10}")
 }
 
 /// How a figure compares with the one of an earlier run: what its row shows over what the earlier one shows, and whether the
