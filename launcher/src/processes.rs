@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::process::ExitStatus;
 use std::rc::Rc;
 
 use oxshmem_bootstrap::Conversation;
@@ -272,10 +271,4 @@ async fn feed(
             return;
         }
     }
-}
-
-/// The status that the kernel told, as a number that can be sent.
-pub(crate) fn raw(status: ExitStatus) -> i32 {
-    use std::os::unix::process::ExitStatusExt;
-    status.into_raw()
 }

@@ -19,7 +19,7 @@ use crate::link::pulse::{Need, Pulse};
 use crate::output;
 use crate::pmi::{JobEffect, PmiServer};
 use crate::prepare::Prepared;
-use crate::processes::{Outlet, Processes, raw};
+use crate::processes::{Outlet, Processes};
 use crate::remote::{AgentEvent, RemoteAgent};
 use crate::signals::SignalWish;
 use crate::watch::Event;
@@ -39,7 +39,8 @@ pub(crate) struct Subtree {
     ended: bool,
     /// The kernel's counts here before our PEs started.
     kills: Kills,
-    census: Option<DeathCensus>,
+    /// A census, which is answered when these members' ends have been reported, and every remote agent has answered.
+    census: Option<Vec<usize>>,
     /// The job is over; what the PEs have written is still on its way.
     finishing: bool,
     ready: VecDeque<AgentReport>,
@@ -50,9 +51,9 @@ pub(crate) struct Subtree {
     look: Interval,
 }
 
-/// A question that is answered when these members' ends have been reported, and every remote agent has answered.
-struct DeathCensus {
-    dying: Vec<usize>,
+/// The server for PEs that run these programs of the job.
+fn server(job: &JobDescription, apps: Vec<u32>) -> PmiServer {
+    PmiServer::new(job.space.clone(), apps, job.plan.size(), job.mapping.clone())
 }
 
 impl Subtree {
@@ -66,12 +67,7 @@ impl Subtree {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Subtree {
             processes: Processes::new(host, mark, outlet.clone(), happens, reports),
-            server: PmiServer::new(
-                description.space.clone(),
-                Vec::new(),
-                description.plan.size(),
-                description.mapping.clone(),
-            ),
+            server: server(&description, Vec::new()),
             description,
             host,
             outlet,
@@ -92,8 +88,7 @@ impl Subtree {
 
     /// Starts the PEs of this host. After one that cannot be started no other is tried.
     pub(crate) fn start_processes(&mut self, prepared: &Prepared) {
-        let (space, size) = (self.description.space.clone(), self.description.plan.size());
-        self.server = PmiServer::new(space, prepared.apps_here(), size, self.description.mapping.clone());
+        self.server = server(&self.description, prepared.apps_here());
         let mut pids = Vec::with_capacity(prepared.pes().len());
         let mut failed = None;
         for (&pe, i) in prepared.pes().iter().zip(0..) {
@@ -197,7 +192,7 @@ impl Subtree {
         for remote in self.remotes.iter_mut().filter(|remote| remote.greeted && !remote.is_over()) {
             remote.counts = true;
         }
-        self.census = Some(DeathCensus { dying: self.processes.dying() });
+        self.census = Some(self.processes.dying());
         self.look_at_census();
     }
 
@@ -253,10 +248,8 @@ impl Subtree {
                 let stage = self.server.stage(i);
                 let killed = status.signal() == Some(libc::SIGKILL);
                 let shortage = if killed { self.kills.since() } else { None };
-                self.ready.push_back(AgentReport::Ended { pe, status: raw(status), stage, shortage });
-                if let Some(census) = &mut self.census {
-                    census.dying.retain(|&dying| dying != i);
-                }
+                self.ready.push_back(AgentReport::Ended { pe, status: status.into_raw(), stage, shortage });
+                self.census.iter_mut().for_each(|dying| dying.retain(|&dying| dying != i));
                 self.look_at_census();
                 self.look_for_stuck_fence();
             }
@@ -364,9 +357,7 @@ impl Subtree {
     }
 
     fn look_at_census(&mut self) {
-        let answered =
-            |census: &DeathCensus| census.dying.is_empty() && self.remotes.iter().all(|remote| !remote.counts);
-        if self.census.as_ref().is_some_and(answered) {
+        if self.census.as_ref().is_some_and(Vec::is_empty) && self.remotes.iter().all(|remote| !remote.counts) {
             self.census = None;
             self.ready.push_back(AgentReport::Counted);
         }
