@@ -173,7 +173,7 @@ fn prepare(description: &Rc<JobDescription>) -> Result<Prepared, crate::program:
             .fix("start the job in a directory that all hosts have, or name one by its whole path: --wdir /DIR");
         return Err((2, error));
     }
-    let prepared = Prepared::new(Rc::clone(description), description.host_pes[0].clone(), false)?;
+    let prepared = Prepared::new(description, false)?;
     prepared.check_room()?;
     Ok(prepared)
 }

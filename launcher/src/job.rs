@@ -31,7 +31,6 @@ use crate::job::inquiry::{JobQuestion, ReportReason};
 use crate::job::outcome::Conclusion;
 use crate::job::phase::{Phase, PhaseTurn, SHORT_GRACE};
 use crate::job::roster::Roster;
-use crate::layout::Layout;
 use crate::link::frame::{AgentOrder, AgentReport, JobDescription, NO_HOST};
 use crate::plan::{JobPlan, Stdin};
 use crate::prepare::Prepared;
@@ -39,7 +38,7 @@ use crate::program::{self, Unusable};
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::subtree::Subtree;
-use crate::{ask, guardian, profile, runtime, say, verdict};
+use crate::{ask, guardian, layout, profile, runtime, say, verdict};
 
 /// The exit status of a job that ended well, but whose output, profile or timeline could not be written.
 const LOST: i32 = 1;
@@ -62,25 +61,21 @@ pub fn run(plan: &JobPlan) -> i32 {
 /// The launcher's exit status, or why the job could not be started.
 fn try_run(plan: &JobPlan) -> Result<i32, Unusable> {
     let unable = |error| (1, Error::new("the launcher cannot start").because(error));
-    let layout = Layout::new(plan, guardian::new_mark().map_err(unable)?)?;
+    let description = layout::laid_out(plan, guardian::new_mark().map_err(unable)?)?;
     if plan.display.is_some()
-        && let Some(status) = layout.map()?
+        && let Some(status) = layout::map(&description)?
     {
         return Ok(status);
     }
     if plan.dry_run {
-        let status = layout.show()?;
+        let status = layout::show(&description)?;
         plan.notes.iter().for_each(|note| say(note));
         return Ok(status);
     }
     if let Some(recording) = &plan.recording {
         profile::prepare(recording).map_err(|error| (2, error))?;
     }
-    let prepared = if layout.description.is_here() {
-        Some(Prepared::new(Rc::clone(&layout.description), layout.description.host_pes[0].clone(), true)?)
-    } else {
-        None
-    };
+    let prepared = description.is_here().then(|| Prepared::new(&description, true)).transpose()?;
     // A program that is not there may have its name from an option before it; then the note would mislead.
     let of_programs = prepared.iter().flat_map(Prepared::notes);
     // Hosts that wait belong to one job, although another launcher may have started `oshrun` on each.
@@ -95,7 +90,7 @@ fn try_run(plan: &JobPlan) -> Result<i32, Unusable> {
         profile::clear(recording);
     }
     let runtime = runtime::runtime().map_err(unable)?;
-    let status = LocalSet::new().block_on(&runtime, carry_out(layout.description, prepared));
+    let status = LocalSet::new().block_on(&runtime, carry_out(description, prepared));
     // A thread may still wait for input that no PE wants any more.
     runtime.shutdown_background();
     let is_whole = plan.recording.as_ref().is_none_or(|recording| profile::conclude(recording, status));

@@ -15,98 +15,93 @@ use crate::plan::JobPlan;
 use crate::prepare::{self, Prepared};
 use crate::program::Unusable;
 use crate::remote::words_for;
+use crate::verdict::counted_as;
 use crate::wrapper::quoted;
 use crate::{say, stdout};
 
-/// A job that is laid out.
-pub(crate) struct Layout {
-    pub(crate) description: Rc<JobDescription>,
+/// The job of a plan, with its PEs on their hosts.
+pub(crate) fn laid_out(plan: &JobPlan, mark: String) -> Result<Rc<JobDescription>, Unusable> {
+    let shell_was_named = plan.places.launch_agent.is_some();
+    let mut plan = plan.clone();
+    let (hosts, shell) = hosts_of(&plan).map_err(usage)?;
+    plan.places.launch_agent = plan.places.launch_agent.or(shell);
+    let rooms: Vec<Room> = hosts.iter().map(|(_, room)| *room).collect();
+    if plan.places.size_is_open && !hosts.is_empty() {
+        plan.programs[0].count = placement::natural_size(&rooms, plan.places.per_host);
+    }
+    let mut plan = plan.with_named_pes().map_err(usage)?;
+    let size = plan.size();
+    if hosts.is_empty() {
+        let nodes =
+            here(size, plan.nodes, plan.places.per_host.filter(|_| !plan.places.oversubscribe)).map_err(usage)?;
+        if nodes != plan.nodes {
+            let made = counted_as(nodes as usize, "node");
+            say(&format!("note: {size} PEs in equal blocks make {made}, not {}", plan.nodes));
+        }
+        let mapping = Some(process_mapping(size, size.div_ceil(plan.nodes.max(1))));
+        let host = HostPes { host: 0, name: String::new(), pes: (0..size).collect() };
+        return Ok(Rc::new(description(plan, mark, mapping, vec![host])));
+    }
+    let places = &plan.places;
+    let nodes = placement::place(&rooms, size, places.per_host, places.map).map_err(usage)?;
+    let mut host_pes = host_pes(&hosts, &nodes);
+    // A host that waits and gets nothing to do would wait for ever.
+    let idle = hosts.iter().find(|(name, _)| !host_pes.iter().any(|host| host.name == *name));
+    if let (Some((name, _)), Some(_)) = (idle, plan.places.waiting.as_ref().filter(|waiting| waiting.meets)) {
+        return Err(usage(
+            Error::new(format!("--meet: host {name} waits, and gets none of {size} PEs"))
+                .fix("run at least one PE on each host, for example with -N 1, or name fewer hosts"),
+        ));
+    }
+    let mapping = process_mapping_of(&numbered(&host_pes, size));
+    if host_pes.len() > FAN_OUT {
+        // An agent of another host would take `localhost` for itself. The first hosts are started from here.
+        host_pes.sort_by_cached_key(|host| !is_this_machine(&host.name));
+    }
+    match &mut host_pes[..] {
+        // Where the user has named a remote shell it is used for every host, be it this one.
+        [only] if !shell_was_named && is_here(&only.name) => only.needs_no_agent(),
+        _ => plan.export(),
+    }
+    Ok(Rc::new(description(plan, mark, mapping, host_pes)))
 }
 
-impl Layout {
-    pub(crate) fn new(plan: &JobPlan, mark: String) -> Result<Layout, Unusable> {
-        let shell_was_named = plan.places.launch_agent.is_some();
-        let mut plan = plan.clone();
-        let (hosts, shell) = hosts_of(&plan).map_err(usage)?;
-        plan.places.launch_agent = plan.places.launch_agent.or(shell);
-        let rooms: Vec<Room> = hosts.iter().map(|(_, room)| *room).collect();
-        if plan.places.size_is_open && !hosts.is_empty() {
-            plan.programs[0].count = placement::natural_size(&rooms, plan.places.per_host);
-        }
-        let mut plan = plan.with_named_pes().map_err(usage)?;
-        let size = plan.size();
-        if hosts.is_empty() {
-            let nodes =
-                here(size, plan.nodes, plan.places.per_host.filter(|_| !plan.places.oversubscribe)).map_err(usage)?;
-            if nodes != plan.nodes {
-                let s = if nodes == 1 { "" } else { "s" };
-                say(&format!("note: {size} PEs in equal blocks make {nodes} node{s}, not {}", plan.nodes));
-            }
-            let mapping = Some(process_mapping(size, size.div_ceil(plan.nodes.max(1))));
-            let host = HostPes { host: 0, name: String::new(), pes: (0..size).collect() };
-            return Ok(Layout { description: Rc::new(description(plan, mark, mapping, vec![host])) });
-        }
-        let places = &plan.places;
-        let nodes = placement::place(&rooms, size, places.per_host, places.map).map_err(usage)?;
-        let mut host_pes = host_pes(&hosts, &nodes);
-        // A host that waits and gets nothing to do would wait for ever.
-        let idle = hosts.iter().find(|(name, _)| !host_pes.iter().any(|host| host.name == *name));
-        if let (Some((name, _)), Some(_)) = (idle, plan.places.waiting.as_ref().filter(|waiting| waiting.meets)) {
-            return Err(usage(
-                Error::new(format!("--meet: host {name} waits, and gets none of {size} PEs"))
-                    .fix("run at least one PE on each host, for example with -N 1, or name fewer hosts"),
-            ));
-        }
-        let mapping = process_mapping_of(&numbered(&host_pes, size));
-        if host_pes.len() > FAN_OUT {
-            // An agent of another host would take `localhost` for itself. The first hosts are started from here.
-            host_pes.sort_by_cached_key(|host| !is_this_machine(&host.name));
-        }
-        match &mut host_pes[..] {
-            // Where the user has named a remote shell it is used for every host, be it this one.
-            [only] if !shell_was_named && is_here(&only.name) => only.needs_no_agent(),
-            _ => plan.export(),
-        }
-        Ok(Layout { description: Rc::new(description(plan, mark, mapping, host_pes)) })
+/// `--display`: the map of this machine; other hosts tell theirs before they start PEs. Returns an exit status if the job
+/// is not to go on.
+pub(crate) fn map(description: &Rc<JobDescription>) -> Result<Option<i32>, Unusable> {
+    if !description.is_here() {
+        return Ok(None);
     }
+    let prepared = Prepared::new(description, true)?;
+    Ok(match stdout::print("oshrun", &prepared.map().unwrap_or_default()) {
+        Ok(()) => prepared.is_only_shown().then_some(0),
+        Err(status) => Some(i32::from(status)),
+    })
+}
 
-    /// `--display`: the map of this machine; other hosts tell theirs before they start PEs. Returns an exit status if the job
-    /// is not to go on.
-    pub(crate) fn map(&self) -> Result<Option<i32>, Unusable> {
-        if !self.description.is_here() {
-            return Ok(None);
-        }
-        let prepared = Prepared::new(Rc::clone(&self.description), self.description.host_pes[0].clone(), true)?;
-        Ok(match stdout::print("oshrun", &prepared.map().unwrap_or_default()) {
-            Ok(()) => prepared.is_only_shown().then_some(0),
-            Err(status) => Some(i32::from(status)),
-        })
+/// `--dry-run`: hosts, how they are reached, PEs and what they run. Returns the exit status.
+pub(crate) fn show(description: &Rc<JobDescription>) -> Result<i32, Unusable> {
+    if description.is_here() {
+        let prepared = Prepared::new(description, true)?;
+        prepared.notes().iter().for_each(|note| say(note));
+        return Ok(shown(|output| prepared.show(output)));
     }
-
-    /// `--dry-run`: hosts, how they are reached, PEs and what they run. Returns the exit status.
-    pub(crate) fn show(&self) -> Result<i32, Unusable> {
-        if self.description.is_here() {
-            let prepared = Prepared::new(Rc::clone(&self.description), self.description.host_pes[0].clone(), true)?;
-            prepared.notes().iter().for_each(|note| say(note));
-            return Ok(shown(|output| prepared.show(output)));
-        }
-        let apps = prepare::apps(&self.description.plan);
-        let commands = self.description.host_pes.iter().map(|host| words_for(&self.description, host));
-        let commands: Vec<_> = commands.collect::<Result<_, _>>().map_err(|why| usage(Error::new(why)))?;
-        Ok(shown(|output| {
-            for (host, words) in self.description.host_pes.iter().zip(commands) {
-                let words: Vec<String> = words.iter().map(|word| quoted(word.as_ref())).collect();
-                writeln!(output, "host {}: {}", host.name, words.join(" "))?;
-                let (here, place) = (host.pes.len() as u32, format!(" on {}", host.name));
-                for &pe in &host.pes {
-                    let app = apps[pe as usize] as usize;
-                    let file = Path::new(&self.description.plan.programs[app].command[0]);
-                    prepare::show_pe(output, &self.description, pe, here, app, file, &place)?;
-                }
+    let apps = prepare::apps(&description.plan);
+    let commands = description.host_pes.iter().map(|host| words_for(description, host));
+    let commands: Vec<_> = commands.collect::<Result<_, _>>().map_err(|why| usage(Error::new(why)))?;
+    Ok(shown(|output| {
+        for (host, words) in description.host_pes.iter().zip(commands) {
+            let words: Vec<String> = words.iter().map(|word| quoted(word.as_ref())).collect();
+            writeln!(output, "host {}: {}", host.name, words.join(" "))?;
+            let (here, place) = (host.pes.len() as u32, format!(" on {}", host.name));
+            for &pe in &host.pes {
+                let app = apps[pe as usize] as usize;
+                let file = Path::new(&description.plan.programs[app].command[0]);
+                prepare::show_pe(output, description, pe, here, app, file, &place)?;
             }
-            Ok(())
-        }))
-    }
+        }
+        Ok(())
+    }))
 }
 
 /// Prints what would be started. Returns the exit status.
@@ -220,7 +215,7 @@ mod tests {
     fn places_that_nobody_counted_are_no_more_than_a_job_can_have() {
         for line in ["-N 4000000000 ./a", "-H a:4000000000 ./a", "-H a:600001,b:600000 ./a", "-H a,b -N 700000 ./a"] {
             let plan = JobPlan::from_arguments(line.split(' ').map(OsString::from).collect());
-            let Err((status, error)) = Layout::new(&plan.expect("it is well formed"), "mark".into()) else {
+            let Err((status, error)) = laid_out(&plan.expect("it is well formed"), "mark".into()) else {
                 panic!("{line} is laid out")
             };
             assert!(status == 2 && error.to_string().contains("a job has 1 to 1200000"), "{line}: {error}");
@@ -231,8 +226,7 @@ mod tests {
     fn no_agent_starts_the_launchers_own_host() {
         let words = ["-H", "far[1-40],localhost,far41,me@localhost", "-N", "1", "./a"].map(OsString::from).to_vec();
         let plan = JobPlan::from_arguments(words).expect("the words are well formed");
-        let layout = Layout::new(&plan, "mark".into()).expect("there is room for all");
-        let description = &layout.description;
+        let description = laid_out(&plan, "mark".into()).expect("there is room for all");
         let hosts: Vec<(&str, u32, &[u32])> =
             description.host_pes.iter().map(|host| (&host.name[..], host.host, &host.pes[..])).collect();
         assert_eq!(hosts[0], ("localhost", 40, &[40][..]), "it keeps its number and its PE");

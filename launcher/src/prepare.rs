@@ -18,6 +18,7 @@ use crate::pe::{self, Bound, Started, Streams};
 use crate::plan::{BindTo, Display, JobPlan, Label, ProgramSpec, Stdin};
 use crate::profile::{self, gathering};
 use crate::program::{self, NOT_EXECUTABLE, NOT_FOUND, Unusable};
+use crate::verdict::counted_as;
 use crate::wrapper::quoted;
 use crate::{input, results};
 
@@ -41,8 +42,9 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// For the PEs of one host.
-    pub(crate) fn new(description: Rc<JobDescription>, own: HostPes, directly: bool) -> Result<Prepared, Unusable> {
+    /// For the PEs of the first host of a description.
+    pub(crate) fn new(description: &Rc<JobDescription>, directly: bool) -> Result<Prepared, Unusable> {
+        let (description, own) = (Rc::clone(description), description.host_pes[0].clone());
         let apps = apps(&description.plan);
         let here: Vec<u32> = own.pes.iter().map(|&pe| apps[pe as usize]).collect();
         let file = |(program, app): (&ProgramSpec, u32)| {
@@ -242,18 +244,16 @@ impl Prepared {
             && self.plan().bind == Some(BindTo::Core)
             && pes > cores
         {
-            let s = if cores == 1 { "" } else { "s" };
-            let told = verbose || self.own.pes.contains(&0);
-            let note = || format!("note: {pes} PEs on {cores} core{s}{of}: --bind core binds several PEs to one core");
-            return told.then(note);
+            let (told, cores) = (verbose || self.own.pes.contains(&0), counted_as(cores, "core"));
+            return told.then(|| format!("note: {pes} PEs on {cores}{of}: --bind core binds several PEs to one core"));
         }
         let (places, what) = match self.binding.as_ref().and_then(Binding::cores) {
             Some(cores) => (cores.min(cpus::usable()), "core"),
             None => (cpus::usable(), "processor"),
         };
         let told = pes > places && (verbose || (self.directly && std::io::stderr().is_terminal()));
-        let s = if places == 1 { "" } else { "s" };
-        told.then(|| format!("{pes} PEs on {places} {what}{s}{of}: oversubscribed, waits will yield"))
+        let places = counted_as(places, what);
+        told.then(|| format!("{pes} PEs on {places}{of}: oversubscribed, waits will yield"))
     }
 }
 
@@ -322,10 +322,10 @@ mod tests {
             let plan = JobPlan::from_arguments(words).expect("the words are well formed");
             let host_pes: Vec<HostPes> =
                 (0..hosts).map(|host| HostPes { host, name: format!("h{host}"), pes: vec![0, 1] }).collect();
-            let (own, path) = (host_pes[0].clone(), std::env::var_os("PATH"));
+            let path = std::env::var_os("PATH");
             let (mark, space, folder) = (String::new(), String::new(), "/".into());
             let description = JobDescription { plan, mark, space, mapping: None, folder, path, host_pes };
-            Prepared::new(Rc::new(description), own, false).expect("there is `true`").files()
+            Prepared::new(&Rc::new(description), false).expect("there is `true`").files()
         };
         assert_eq!(files(1), 2 * 4 + OWN);
         assert_eq!(files(4) - files(1), 3 * OF_AN_AGENT);
