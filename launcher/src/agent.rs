@@ -5,16 +5,15 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::ask::{self, Visitor};
-use crate::link::frame::{self, AgentOrder, AgentReport, Frames, JobDescription};
-use crate::link::greeting;
+use crate::link::frame::{self, AgentOrder, AgentReport, JobDescription};
 pub use crate::link::greeting::{ARGUMENT, WITH_STATUS};
 use crate::link::pulse::{Need, Pulse};
+use crate::link::{child, greeting};
 use crate::plan::JobPlan;
 use crate::prepare::Prepared;
 use crate::profile::gathering;
@@ -49,8 +48,7 @@ pub fn serve(tells: bool) -> i32 {
 /// The status of the job, or that of an agent whose work is unfinished.
 async fn live() -> Result<i32, i32> {
     let (reports, to_write) = mpsc::unbounded_channel::<Vec<u8>>();
-    let writer = tokio::task::spawn_local(write(to_write));
-    let _ = reports.send(greeting::line().into_bytes());
+    let writer = tokio::task::spawn_local(child::send(tokio::io::stdout(), greeting::line().into_bytes(), to_write));
     let (tell, mut orders) = mpsc::unbounded_channel();
     tokio::task::spawn_local(read(tell));
     let description = match orders.recv().await {
@@ -209,29 +207,9 @@ impl Pipe {
     }
 }
 
-async fn write(mut frames: mpsc::UnboundedReceiver<Vec<u8>>) {
-    let mut output = tokio::io::stdout();
-    while let Some(bytes) = frames.recv().await {
-        if output.write_all(&bytes).await.is_err() || output.flush().await.is_err() {
-            return;
-        }
-    }
-}
-
 async fn read(orders: mpsc::UnboundedSender<AgentOrder>) {
-    let (mut input, mut frames) = (tokio::io::stdin(), Frames::default());
-    let mut bytes = vec![0; 1 << 16];
-    while let Ok(length @ 1..) = input.read(&mut bytes).await {
-        frames.feed(&bytes[..length]);
-        while let Some(order) = frames.next() {
-            match order {
-                Ok(order) => drop(orders.send(order)),
-                Err(why) => {
-                    say(&format!("the agent does not understand its orders: {why}"));
-                    return;
-                }
-            }
-        }
+    if let Err(why) = child::listen(tokio::io::stdin(), &[], |order| drop(orders.send(order))).await {
+        say(&format!("the agent does not understand its orders: {why}"));
     }
 }
 

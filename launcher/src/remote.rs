@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, Command};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::guardian::MARK;
 use crate::hosts::allocation::OPTIONS_OF_SRUN;
 use crate::hosts::is_here;
 use crate::link::child;
-use crate::link::frame::{self, AgentOrder, AgentReport, Frames, HostPes, JobDescription};
+use crate::link::frame::{self, AgentOrder, AgentReport, HostPes, JobDescription};
 use crate::link::greeting::{self, Greeting};
 use crate::link::pulse::Pulse;
 use crate::link::remote_shell::{self, RemotePath, SSH_CONNECTION};
@@ -166,8 +166,10 @@ async fn converse(
         let Some(rest) = greet(&mut stdout, &mut heard).await? else { return Ok(()) };
         greeted = true;
         news(AgentEvent::Greeted);
-        tokio::task::spawn_local(write(stdin, frame::encode(&first), orders));
-        listen(&mut stdout, rest, news).await
+        // An agent that reads no more has ended, which is told elsewhere.
+        tokio::task::spawn_local(child::send(stdin, frame::encode(&first), orders));
+        let heard = child::listen(&mut stdout, &rest, |report| news(AgentEvent::Report(report))).await;
+        heard.map_err(|why| format!("its agent sent nonsense: {why}"))
     };
     let found = tokio::select! {
         found = listening => found,
@@ -214,37 +216,6 @@ async fn greet(stdout: &mut (impl AsyncRead + Unpin), heard: &mut Vec<u8>) -> Re
                 ));
             }
             Greeting::Stranger => return Err(format!("what answers there is not oshrun: {}", excerpt(heard))),
-        }
-    }
-}
-
-/// Passes on every report.
-async fn listen(
-    stdout: &mut (impl AsyncRead + Unpin),
-    rest: Vec<u8>,
-    news: &impl Fn(AgentEvent),
-) -> Result<(), String> {
-    let mut frames = Frames::default();
-    let mut bytes = vec![0; 1 << 16];
-    frames.feed(&rest);
-    loop {
-        while let Some(report) = frames.next() {
-            news(AgentEvent::Report(report.map_err(|why| format!("its agent sent nonsense: {why}"))?));
-        }
-        match stdout.read(&mut bytes).await {
-            Ok(0) | Err(_) => return Ok(()),
-            Ok(length) => frames.feed(&bytes[..length]),
-        }
-    }
-}
-
-async fn write(mut stdin: ChildStdin, first: Vec<u8>, mut orders: mpsc::UnboundedReceiver<Vec<u8>>) {
-    let mut bytes = first;
-    // An agent that reads no more has ended, which is told elsewhere.
-    while stdin.write_all(&bytes).await.is_ok() {
-        match orders.recv().await {
-            Some(next) => bytes = next,
-            None => return,
         }
     }
 }
