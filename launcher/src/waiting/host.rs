@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::process::ExitStatusExt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +21,8 @@ use crate::link::remote_shell::SSH_CONNECTION;
 use crate::link::sealed::{self, JobKey, RecordOpener, RecordSealer, SealedTalk, Welcome};
 use crate::link::{child, greeting};
 use crate::plan::WaitingHosts;
-use crate::say;
 use crate::signals::{SignalWish, Signals};
+use crate::{say, verdict};
 
 /// The first argument that makes this program wait.
 pub const ARGUMENT: &str = "--wait-for-launch";
@@ -36,15 +35,12 @@ const STRANGERS: usize = 64;
 
 /// Waits for a launcher, and looks after its PEs here; the exit status is that of the job.
 pub fn wait(waiting: &WaitingHosts) -> i32 {
-    let key = match JobKey::read(&waiting.key) {
-        Ok(key) => key,
-        Err(error) => return refuse(&error.to_string()),
-    };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return refuse(&error.to_string()),
-    };
-    LocalSet::new().block_on(&runtime, live(waiting, Rc::new(key)))
+    let key = JobKey::read(&waiting.key).map_err(|error| error.to_string());
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
+    match key.and_then(|key| Ok((key, runtime().map_err(|error| error.to_string())?))) {
+        Ok((key, runtime)) => LocalSet::new().block_on(&runtime, live(waiting, Rc::new(key))),
+        Err(why) => refuse(&why),
+    }
 }
 
 fn refuse(why: &str) -> i32 {
@@ -165,8 +161,7 @@ async fn prove(
         is_busy.set(false);
         return Err(error);
     }
-    let seals = conversation.of_agent();
-    Ok(Some(Launcher { stream, seals, from }))
+    Ok(Some(Launcher { stream, seals: conversation.of_agent(), from }))
 }
 
 /// The agent's life; its status.
@@ -197,11 +192,7 @@ async fn serve(launcher: Launcher) -> i32 {
             let _ = sending.await;
         }
     }
-    let status = agent.wait().await;
-    match status {
-        Ok(status) => status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(ALONE),
-        Err(_) => ALONE,
-    }
+    agent.wait().await.map_or(ALONE, verdict::code)
 }
 
 fn spawn(stream: &TcpStream, from: SocketAddr) -> std::io::Result<Child> {

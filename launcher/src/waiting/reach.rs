@@ -34,41 +34,41 @@ pub(crate) fn is_meant(words: &[String]) -> bool {
 
 /// Carries the pipe of the agent on a host; the exit status. Its arguments are those of [`words`].
 pub fn carry(arguments: &[OsString]) -> i32 {
+    // The launcher puts the name of the host before why its agent is not, or no longer, there.
+    carried(arguments).map_or_else(|why| failed(&why), |()| 0)
+}
+
+fn carried(arguments: &[OsString]) -> Result<(), String> {
     let text = |at: usize| arguments.get(at).map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     let patience = text(3).parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let (Ok(port), Some(patience)) = (text(1).parse(), patience) else { return failed("it is started by oshrun only") };
-    let key = match JobKey::read(text(2).as_ref()) {
-        Ok(key) => key,
-        Err(error) => return failed(&error.in_one_line()),
+    let (Ok(port), Some(patience)) = (text(1).parse(), patience) else {
+        return Err("it is started by oshrun only".into());
     };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return failed(&error.to_string()),
-    };
-    let status = runtime.block_on(async {
-        let (stream, seals) = match reach(&text(0), port, &key, patience).await {
-            Ok(reached) => reached,
-            Err(why) => return failed(&why),
-        };
-        match talk(stream, seals).await {
-            Closing::Told => 0,
-            Closing::Broken(why) => failed(&format!(
+    let key = JobKey::read(text(2).as_ref()).map_err(|error| error.in_one_line())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let carried = runtime.block_on(async {
+        match talk(reach(&text(0), port, &key, patience).await?).await {
+            Closing::Told => Ok(()),
+            Closing::Broken(why) => Err(format!(
                 "the connection to its agent is lost ({why}): the host or its pod was ended or started anew, and its PEs with it"
             )),
         }
     });
     // A thread may still wait for orders.
     runtime.shutdown_background();
-    status
+    carried
 }
 
-/// Says why the agent is not, or no longer, there. The launcher puts the name of the host before it.
 fn failed(why: &str) -> i32 {
     process::say(&format!("{why}\n"));
     1
 }
 
-async fn talk(stream: TcpStream, (sealer, opener): (RecordSealer, RecordOpener)) -> Closing {
+/// A connection to an agent that has proved itself.
+type ReachedAgent = (TcpStream, (RecordSealer, RecordOpener));
+
+async fn talk((stream, (sealer, opener)): ReachedAgent) -> Closing {
     let (from, to) = stream.into_split();
     let orders = tokio::spawn(send(tokio::io::stdin(), to, sealer));
     let closing = receive(from, opener, tokio::io::stdout()).await;
@@ -77,12 +77,7 @@ async fn talk(stream: TcpStream, (sealer, opener): (RecordSealer, RecordOpener))
 }
 
 /// The agent of a host, once it is there: its pod may come late, and its name later still.
-async fn reach(
-    host: &str,
-    port: u16,
-    key: &JobKey,
-    patience: Duration,
-) -> Result<(TcpStream, (RecordSealer, RecordOpener)), String> {
+async fn reach(host: &str, port: u16, key: &JobKey, patience: Duration) -> Result<ReachedAgent, String> {
     let until = Instant::now() + patience;
     loop {
         let why = match timeout_at(until, attempt(host, port, key)).await {
@@ -108,40 +103,27 @@ enum Hindrance {
     Final(String),
 }
 
-async fn attempt(host: &str, port: u16, key: &JobKey) -> Result<(TcpStream, (RecordSealer, RecordOpener)), Hindrance> {
-    let passing = |why: String| Hindrance::Passing(why);
-    let addresses: Vec<SocketAddr> = match lookup_host((host, port)).await {
-        Ok(addresses) => addresses.collect(),
-        Err(error) => return Err(passing(format!("its name has no address yet ({error})"))),
-    };
-    let mut why = passing("its name has no address yet".into());
-    for address in addresses {
-        let stream = match timeout(CONNECT, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => {
-                why = passing(format!("{address}: {error}"));
-                continue;
-            }
-            Err(_) => {
-                why = passing(format!("{address} has not answered for {CONNECT:?}"));
-                continue;
-            }
-        };
-        match timeout(PROOFS, prove(stream, address, key)).await {
-            Ok(Ok(reached)) => return Ok(reached),
-            Ok(Err(hindrance @ Hindrance::Final(_))) => return Err(hindrance),
-            Ok(Err(hindrance)) => why = hindrance,
-            Err(_) => why = passing(format!("what listens at {address} says nothing")),
+async fn attempt(host: &str, port: u16, key: &JobKey) -> Result<ReachedAgent, Hindrance> {
+    let no_address = |error| Hindrance::Passing(format!("its name has no address yet ({error})"));
+    let mut why = Hindrance::Passing("its name has no address yet".into());
+    for address in lookup_host((host, port)).await.map_err(no_address)? {
+        match at(address, key).await {
+            Err(passing @ Hindrance::Passing(_)) => why = passing,
+            told => return told,
         }
     }
     Err(why)
 }
 
-async fn prove(
-    mut stream: TcpStream,
-    address: SocketAddr,
-    key: &JobKey,
-) -> Result<(TcpStream, (RecordSealer, RecordOpener)), Hindrance> {
+async fn at(address: SocketAddr, key: &JobKey) -> Result<ReachedAgent, Hindrance> {
+    let silent = |_| Hindrance::Passing(format!("{address} has not answered for {CONNECT:?}"));
+    let connected = timeout(CONNECT, TcpStream::connect(address)).await.map_err(silent)?;
+    let stream = connected.map_err(|error| Hindrance::Passing(format!("{address}: {error}")))?;
+    let mute = |_| Err(Hindrance::Passing(format!("what listens at {address} says nothing")));
+    timeout(PROOFS, prove(stream, address, key)).await.unwrap_or_else(mute)
+}
+
+async fn prove(mut stream: TcpStream, address: SocketAddr, key: &JobKey) -> Result<ReachedAgent, Hindrance> {
     let broken = |error: std::io::Error| Hindrance::Passing(format!("{address}: {error}"));
     let _ = stream.set_nodelay(true);
     let mut invitation = [0; sealed::INVITATION];
@@ -153,10 +135,7 @@ async fn prove(
     let mut answer = [0; sealed::ANSWER];
     stream.read_exact(&mut answer).await.map_err(broken)?;
     match conversation.answered(&answer) {
-        Some(Welcome::Ready) => {
-            let seals = conversation.of_launcher();
-            Ok((stream, seals))
-        }
+        Some(Welcome::Ready) => Ok((stream, conversation.of_launcher())),
         Some(Welcome::Busy) => Err(Hindrance::Passing(format!("the agent at {address} is in another job"))),
         Some(Welcome::Stranger) => Err(Hindrance::Final(format!(
             "the agent at {address} refuses the key of this job: it has another one; give the same Secret to all pods"
