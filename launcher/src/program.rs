@@ -47,10 +47,7 @@ pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>, path: Option<&OsStr>) -
 fn usable(file: &Path, name: &OsStr) -> Result<(), Unusable> {
     let cannot = |status, why: String| Err((status, Error::new(format!("cannot run {}", name.display())).because(why)));
     match fs::metadata(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let (status, error) = missing(file, name);
-            Err((status, error))
-        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(missing(file, name)),
         Err(error) => cannot(NOT_EXECUTABLE, error.to_string()),
         Ok(found) if found.is_dir() => cannot(NOT_EXECUTABLE, "it is a directory".into()),
         Ok(found) if found.permissions().mode() & 0o111 == 0 => {

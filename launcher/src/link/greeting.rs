@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use oxshmem_base::chance::Sum;
+
 /// The argument that makes `oshrun` an agent.
 pub const ARGUMENT: &str = "--agent";
 /// Behind it: the agent ends with the status of the job.
@@ -27,10 +29,8 @@ pub(crate) fn build() -> &'static str {
 
 /// Tells builds apart; it is no protection against an attacker.
 fn checksum(bytes: &[u8]) -> u64 {
-    let mix = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     let (words, rest) = bytes.as_chunks::<8>();
-    let sum = words.iter().fold(bytes.len() as u64, |sum, word| mix(sum, u64::from_le_bytes(*word)));
-    rest.iter().fold(sum, |sum, &byte| mix(sum, byte.into()))
+    Sum::of(words.iter().map(|word| u64::from_le_bytes(*word)).chain(rest.iter().map(|&byte| byte.into())))
 }
 
 /// The meaning of the bytes that have come so far.

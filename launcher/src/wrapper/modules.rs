@@ -8,6 +8,8 @@ use std::process::Command;
 
 use oxshmem_base::{Error, file};
 
+use crate::results::unwritten;
+
 /// The option that makes them.
 pub const OPTION: &str = "--make-modules";
 
@@ -128,8 +130,7 @@ impl FortranModules {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(file, text)
-        .map_err(|error| Error::new(format!("{} cannot be written", file.display())).because(error).fix(AS_OWNER))
+    std::fs::write(file, text).map_err(unwritten(file, AS_OWNER))
 }
 
 /// A description from an installation without the archive, with it before the library; nothing if it has the archive.
