@@ -10,8 +10,7 @@ use oxshmem_test_folder::TestFolder;
 
 #[test]
 fn a_job_that_ends_well_is_silent() {
-    let ended = run("-n 3 true");
-    assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
+    assert_eq!(run("-n 3 true").well().stdout, "");
 }
 
 /// Root or not, however few processors there are.
@@ -39,9 +38,8 @@ fn a_simulated_job_stays_here_whatever_a_scheduler_has_granted() {
 
 #[test]
 fn problem_3_only_a_scheduler_refuses_and_says_what_to_do() {
-    let ended = ended(oshrun(["-n", "5", "true"]).envs(GRANTED));
+    let ended = ended(oshrun(["-n", "5", "true"]).envs(GRANTED)).expect(2);
     println!("{}", ended.stderr);
-    assert_eq!(ended.status, Some(2), "{}", ended.stderr);
     ended.says(&["5 PEs", "at most 4", "--oversubscribe"]);
 }
 
@@ -83,9 +81,8 @@ fn a_failure_counts_where_the_ends_of_children_are_ignored() {
 
 #[test]
 fn pes_that_ignore_the_polite_signal_are_killed() {
-    let ended =
-        run_script("-n 3", "[ $PMI_RANK = 0 ] && { sleep 0.3; exit 9; }; trap '' TERM; while :; do sleep 1; done");
-    assert_eq!(ended.status, Some(9));
+    run_script("-n 3", "[ $PMI_RANK = 0 ] && { sleep 0.3; exit 9; }; trap '' TERM; while :; do sleep 1; done")
+        .expect(9);
 }
 
 #[test]
@@ -101,9 +98,7 @@ fn problem_20_a_program_that_is_not_there_is_127() {
         (format!("-n 2 {here}/no/hello"), "there is no directory"),
     ];
     for (line, reason) in cases {
-        let ended = run(&line);
-        assert_eq!(ended.status, Some(127), "{line}: {}", ended.stderr);
-        assert!(ended.stderr.contains(reason), "{line}: {}", ended.stderr);
+        run(&line).expect(127).says(&[reason]);
     }
 }
 
@@ -113,9 +108,8 @@ fn a_word_behind_an_option_that_does_not_take_it_is_explained() {
         ("-n 2 --sim no-such-seed ./a", "--sim takes its seed with `=`"),
         ("--bind no-such-word ./a -n 2", "core, numa or none, and `no-such-word` is none of them"),
     ] {
-        let ended = run(line);
-        assert_eq!(ended.status, Some(127), "{line}: {}", ended.stderr);
-        assert!(ended.stderr.contains(reason) && !ended.stderr.contains("note:"), "{line}: {}", ended.stderr);
+        let said = run(line).expect(127).stderr;
+        assert!(said.contains(reason) && !said.contains("note:"), "{line}: {said}");
     }
 }
 
@@ -160,17 +154,14 @@ fn wrong_arguments_are_2_and_say_why() {
         ("--wdir /no/such/folder true", "/no/such/folder"),
         ("--output-dir /proc/no true", "/proc/no"),
     ] {
-        let ended = run(line);
-        assert!(ended.stderr.starts_with("oshrun: "), "{line}: {}", ended.stderr);
-        assert_eq!(ended.status, Some(2), "{line}: {}", ended.stderr);
-        assert!(ended.stderr.contains(word), "{line}: {}", ended.stderr);
+        let said = run(line).expect(2).stderr;
+        assert!(said.starts_with("oshrun: ") && said.contains(word), "{line}: {said}");
     }
 }
 
 #[test]
 fn help_and_version_are_answers() {
-    let help = run("--help");
-    assert_eq!((help.status, help.stderr.as_str()), (Some(0), ""));
+    let help = run("--help").well();
     assert!(help.stdout.contains("--timeout"));
     // The text of a terminal of any width.
     let text = help.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -183,21 +174,18 @@ fn help_and_version_are_answers() {
 #[test]
 fn problem_20_a_timeout_is_124_with_a_sentence() {
     run("--timeout 0.3 -n 2 sleep 600").expect(124).says(&["within 300ms (--timeout): 2 of 2 PEs stopped; exit 124"]);
-    assert_eq!(run("--timeout 60 -n 2 true").status, Some(0));
+    run("--timeout 60 -n 2 true").expect(0);
 }
 
 #[test]
 fn what_other_launchers_want_is_accepted_silently() {
-    let ended = run("--allow-run-as-root --oversubscribe -np 9 --ppn 4 true");
-    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+    run("--allow-run-as-root --oversubscribe -np 9 --ppn 4 true").well();
 }
 
 #[test]
 fn problem_20_global_exit_decides_whatever_its_status() {
     for (line, status) in [("-n 4 PROBE abort 7 2", 7), ("-n 4 PROBE abort 0 1", 0), ("-n 1 PROBE abort 300 0", 44)] {
-        let ended = run(line);
-        assert_eq!(ended.status, Some(status), "{line}: {}", ended.stderr);
-        ended.says(&["this is the end\n"]);
+        run(line).expect(status).says(&["this is the end\n"]);
     }
 }
 

@@ -62,9 +62,8 @@ fn fault_L1_output_that_nobody_takes_keeps_the_job_from_neither_signals_nor_its_
 #[test]
 fn fault_L1_output_that_nobody_takes_does_not_outlive_the_deadline_of_running_pes() {
     let write = "head -c 200000 /dev/zero; echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600";
-    let ended = Running::with(&["--timeout", "1.5", "--grace", "0.2", "-n", "2", "sh", "-c", write]).wait();
-    assert_eq!(ended.status, Some(124), "{}", ended.stderr);
-    ended.says(&["within 1.5s (--timeout): 2 of 2 PEs stopped; exit 124"]);
+    let job = Running::with(&["--timeout", "1.5", "--grace", "0.2", "-n", "2", "sh", "-c", write]);
+    job.wait().expect(124).says(&["within 1.5s (--timeout): 2 of 2 PEs stopped; exit 124"]);
 }
 
 #[test]
@@ -180,9 +179,8 @@ fn a_sentence_is_shown_where_no_thread_can_be_started() {
 #[test]
 fn fault_L10_cores_that_bound_pes_share_are_told() {
     let pes = 2 * oxshmem_os::cpus::usable() + 1;
-    let ended = launch::run(&format!("--bind core -n {pes} true")).expect(0);
-    let words = "--bind core binds several PEs to one core";
-    ended.says(&[&format!("{pes} PEs on "), words]);
+    let told = [&format!("{pes} PEs on ")[..], "--bind core binds several PEs to one core"];
+    launch::run(&format!("--bind core -n {pes} true")).expect(0).says(&told);
 }
 
 #[test]

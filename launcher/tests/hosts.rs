@@ -43,8 +43,7 @@ fn pes_are_dealt_to_hosts_and_know_their_places() {
         (&["-n", "3", "-N", "2"], "0h1 1h1 2h2"),
         (&[], "0h1 1h2"),
     ] {
-        let ended = ended(&mut on("h1,h2", &script(options, "echo $PMI_RANK$ON")));
-        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{options:?}");
+        let ended = ended(&mut on("h1,h2", &script(options, "echo $PMI_RANK$ON"))).well();
         assert_eq!(ended.sorted().join(" "), places, "{options:?}");
     }
     let uneven = ended(&mut on("h1:1,h2:3", &script(&[], "echo $PMI_RANK$ON")));
@@ -73,11 +72,8 @@ fn pes_learn_by_which_address_their_host_was_reached() {
 #[test]
 fn notes_of_hosts_are_shown() {
     let pes = 2 * (std::thread::available_parallelism().map_or(1, usize::from) + 8);
-    let said = ended(&mut on("h1,h2", &["-v", "-n", &pes.to_string(), "true"]));
-    assert_eq!(said.status, Some(0), "{}", said.stderr);
-    for host in ["h1", "h2"] {
-        assert!(said.stderr.contains(&format!(" of host {host}: oversubscribed")), "{}", said.stderr);
-    }
+    let said = ended(&mut on("h1,h2", &["-v", "-n", &pes.to_string(), "true"])).expect(0);
+    said.says(&[" of host h1: oversubscribed", " of host h2: oversubscribed"]);
 }
 
 #[test]
@@ -96,23 +92,20 @@ fn values_travel_between_hosts() {
     {
         let probe = probe();
         let exchange = [options, &[probe.to_str().unwrap(), "exchange", "2"]].concat();
-        let ended = ended(&mut on(hosts, &exchange));
-        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{hosts}");
+        let ended = ended(&mut on(hosts, &exchange)).well();
         assert_eq!(ended.stdout.matches("exchanged").count(), options[1].parse::<usize>().unwrap());
     }
 }
 
 #[test]
 fn agents_look_after_agents_beyond_32_hosts() {
-    let ended = ended(&mut on("h[1-36]", &["-n", "36", probe().to_str().unwrap(), "exchange"]));
-    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+    let ended = ended(&mut on("h[1-36]", &["-n", "36", probe().to_str().unwrap(), "exchange"])).well();
     assert_eq!(ended.stdout.matches("exchanged").count(), 36);
 }
 
 #[test]
 fn problem_19_a_thousand_pes_over_eight_hosts_meet() {
-    let ended = ended(&mut on("h[1-8]", &["-n", "1000", probe().to_str().unwrap(), "meet"]));
-    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+    let ended = ended(&mut on("h[1-8]", &["-n", "1000", probe().to_str().unwrap(), "meet"])).well();
     assert_eq!(ended.stdout, "1000 PEs have met\n");
 }
 
@@ -215,15 +208,11 @@ fn problem_20_the_first_failure_decides_and_names_its_host() {
     let fails = script(&["-n", "4"], "[ $PMI_RANK = 2 ] && exit 3; exec sleep 600");
     let failed = ended(&mut on("h1,h2", &fails)).expect(3);
     assert!(failed.stderr.starts_with("oshrun: PE 2 (h2, pid "), "{}", failed.stderr);
-    assert!(
-        failed.stderr.contains(") exited with status 3; ") && failed.stderr.ends_with("exit 3\n"),
-        "{}",
-        failed.stderr
-    );
-    assert_eq!(failed.stderr.lines().count(), 1, "{}", failed.stderr);
+    let said = failed.stderr;
+    assert!(said.contains(") exited with status 3; ") && said.ends_with("exit 3\n"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
     let killed = ended(&mut on("h1,h2", &script(&["-n", "4"], "[ $PMI_RANK = 1 ] && kill -SEGV $$; exec sleep 600")));
-    assert_eq!(killed.status, Some(139));
-    killed.says(&["PE 1 (h1, pid", "was killed by SIGSEGV"]);
+    killed.expect(139).says(&["PE 1 (h1, pid", "was killed by SIGSEGV"]);
 }
 
 #[test]
@@ -231,8 +220,7 @@ fn global_exit_and_missing_pes_end_the_job_across_hosts() {
     let probe = probe();
     let job = |words: &[&str]| ended(&mut on("h1,h2", &[&["-n", "4", probe.to_str().unwrap()], words].concat()));
     for (status, pe) in [("7", "3"), ("0", "1")] {
-        let aborted = job(&["abort", status, pe]);
-        assert_eq!(aborted.status, Some(status.parse().unwrap()), "{}", aborted.stderr);
+        job(&["abort", status, pe]).expect(status.parse().unwrap());
     }
     job(&["fence-or-exit"]).expect(1).says(&["PE 1 (h1, pid", "ended before"]);
     job(&["desert"]).expect(0).says(&["PE 1 (h1, pid", "without shmem_finalize"]);
@@ -280,16 +268,12 @@ fn problem_25_every_stage_that_fails_is_named() {
     ];
     for (options, words) in cases {
         let shell = if options[0] == "--launch-agent" { vec![] } else { agent(SHELL) };
-        let failed = ended(oshrun(["-H", "n9", "-n", "2"]).args(shell).args(&options).arg("true"));
-        assert_eq!(failed.status, Some(1), "{options:?}: {}", failed.stderr);
+        let failed = ended(oshrun(["-H", "n9", "-n", "2"]).args(shell).args(&options).arg("true")).expect(1);
         assert!(failed.stderr.starts_with("oshrun: host n9: "), "{options:?}: {}", failed.stderr);
-        for word in words {
-            assert!(failed.stderr.contains(word), "{options:?}: `{word}` is missing in {}", failed.stderr);
-        }
+        failed.says(words);
     }
     // The output of a login script does no harm.
-    let well = ended(oshrun(["-H", "n9"]).args(agent(&format!("{} {{host}}", noisy.display()))).arg("true"));
-    assert_eq!((well.status, well.stderr.as_str()), (Some(0), ""));
+    ended(oshrun(["-H", "n9"]).args(agent(&format!("{} {{host}}", noisy.display()))).arg("true")).well();
 }
 
 #[test]
@@ -449,8 +433,7 @@ fn mapped(display: &str, program: &[&str]) -> Option<Ended> {
         not_run(format_args!("no hwloc here: {}", shown.stderr));
         return None;
     }
-    assert_eq!((shown.status, shown.stderr.as_str()), (Some(0), ""));
-    Some(shown)
+    Some(shown.well())
 }
 
 #[test]
@@ -481,8 +464,7 @@ fn the_picture_of_all_hosts_is_one_and_nothing_is_run() {
 
 #[test]
 fn a_dry_run_shows_hosts_commands_and_pes() {
-    let shown = ended(&mut on("h1,h2:3", &["-n", "4", "--dry-run", "./a", "b c"]));
-    assert_eq!((shown.status, shown.stderr.as_str()), (Some(0), ""));
+    let shown = ended(&mut on("h1,h2:3", &["-n", "4", "--dry-run", "./a", "b c"])).well();
     let lines: Vec<&str> = shown.stdout.lines().collect();
     assert!(lines[0].starts_with("host h1: env ON=h1 sh -c "), "{}", lines[0]);
     assert!(lines[1].starts_with("PE 0 on h1: PMI_RANK=0 PMI_SIZE=4 "), "{}", lines[1]);

@@ -27,22 +27,20 @@ fn jobs_over_ssh() {
 
 fn runs_and_meets(server: &Server) {
     let probe = probe();
-    let met = ended(&mut on(server, &["-n", "4", probe.to_str().unwrap(), "exchange"]));
-    assert_eq!((met.status, met.stderr.as_str()), (Some(0), ""));
+    let met = ended(&mut on(server, &["-n", "4", probe.to_str().unwrap(), "exchange"])).well();
     assert_eq!(met.stdout.matches("exchanged").count(), 4);
     let words = ended(&mut on(server, &["-n", "1", "printf", "%s.", "a  b", "$HOME", "it's", "|"]));
     assert_eq!(words.stdout, "a  b.$HOME.it's.|.", "arguments are not for the remote shell");
     let reached = ended(&mut on(server, &["-n", "2", "sh", "-c", "echo $OXSHMEM_REACHED"]));
     assert_eq!(reached.stdout, "127.0.0.1\n127.0.0.1\n", "sshd says by which address a host was reached");
     let failed = ended(&mut on(server, &["-n", "4", "sh", "-c", "[ $PMI_RANK = 3 ] && exit 7; sleep 600"]));
-    assert_eq!(failed.status, Some(7), "{}", failed.stderr);
-    failed.says(&["PE 3 (h2, pid"]);
+    failed.expect(7).says(&["PE 3 (h2, pid"]);
 }
 
 fn names_what_is_missing(server: &Server) {
-    let elsewhere = ended(&mut on(server, &["-n", "2", "--remote-prefix", "/no/such place", "true"]));
-    assert_eq!(elsewhere.status, Some(1));
-    elsewhere.says(&["the remote shell works, but oshrun cannot be run there"]);
+    ended(&mut on(server, &["-n", "2", "--remote-prefix", "/no/such place", "true"]))
+        .expect(1)
+        .says(&["the remote shell works, but oshrun cannot be run there"]);
     let shell = server.words("{host}").replace("/user ", "/nobody ");
     let refused = ended(&mut oshrun(["-H", "h1", "--launch-agent", &shell, "true"])).expect(1);
     refused.says(&["the remote shell failed", "Permission denied", "exited with status 255"]);

@@ -56,11 +56,9 @@ fn an_option_of_the_launcher_among_those_of_a_tool_is_told() {
         (&["bench", "-N", "2"], "bench", "-N"),
         (&["tune", "--output", "table", "-n", "2"], "tune", "-n"),
     ] {
-        let ended = ended(Command::new(env!("CARGO_BIN_EXE_oxshmem")).args(words));
-        assert_eq!(ended.status, Some(2), "{words:?}: {}", ended.stderr);
-        let told =
-            [format!("{option} is no option of oxshmem {task}"), format!("`oxshmem {task} ... -- {option} ...`")];
-        assert!(told.iter().all(|words| ended.stderr.contains(words)), "{words:?}: {}", ended.stderr);
+        let ended = ended(Command::new(env!("CARGO_BIN_EXE_oxshmem")).args(words)).expect(2);
+        let told = format!("{option} is no option of oxshmem {task}");
+        ended.says(&[&told, &format!("`oxshmem {task} ... -- {option} ...`")]);
     }
     let unknown = ended(Command::new(env!("CARGO_BIN_EXE_oxshmem")).args(["bench", "--no-such"]));
     unknown.says(&["unexpected argument '--no-such'"]);
@@ -91,8 +89,7 @@ fn programs_compile_link_and_find_their_library() {
         for option in ["-O1", "-static-oxshmem", "-static"] {
             let folder = installed(name);
             folder.write(source, "#include <shmem.h>\nint main() { return answer(); }\n");
-            let compiled = wrap(&folder, name, &[option, source, "-o", "program"]);
-            assert_eq!(compiled.status, Some(0), "{name} {option}: {}", compiled.stderr);
+            wrap(&folder, name, &[option, source, "-o", "program"]).expect(0);
             let program = Command::new(folder.join("program")).status().unwrap();
             assert_eq!(program.code(), Some(42), "{name} {option}");
         }
@@ -104,8 +101,7 @@ fn a_file_of_arguments_may_hold_options_of_the_wrapper() {
     let folder = installed("oshcc");
     folder.write("main.c", "#include <shmem.h>\nint main() { return answer(); }\n");
     folder.write("words", "-static-oxshmem 'main.c'\n-o program\n");
-    let compiled = wrap(&folder, "oshcc", &["@words"]);
-    assert_eq!(compiled.status, Some(0), "{}", compiled.stderr);
+    wrap(&folder, "oshcc", &["@words"]).expect(0);
     assert_eq!(Command::new(folder.join("program")).status().unwrap().code(), Some(42));
     folder.write("question", "-showme:libs");
     assert_eq!(wrap(&folder, "oshcc", &["@question"]).stdout, "oxshmem\n");
@@ -115,7 +111,7 @@ fn a_file_of_arguments_may_hold_options_of_the_wrapper() {
 fn compiling_alone_links_nothing() {
     let folder = installed("oshcc");
     folder.write("part.c", "#include <shmem.h>\nint part(void) { return answer(); }\n");
-    assert_eq!(wrap(&folder, "oshcc", &["-c", "part.c"]).status, Some(0));
+    wrap(&folder, "oshcc", &["-c", "part.c"]).expect(0);
     assert!(folder.join("part.o").exists());
 }
 
@@ -129,17 +125,17 @@ fn the_wrapper_answers_what_build_systems_ask() {
     assert_eq!(show.stdout, format!("gfortran -I{here}/include {link}\n"));
     assert_eq!(wrap(&folder, "oshfort", &["--showme:link"]).stdout, format!("{link}\n"));
     assert_eq!(wrap(&folder, "oshfort", &["--showme:incdirs"]).stdout, format!("{here}/include\n"));
-    let version = wrap(&folder, "oshcc", &["--version"]);
-    assert_eq!(version.status, Some(0), "the compiler's own questions pass through: {}", version.stderr);
+    // The compiler's own questions pass through.
+    wrap(&folder, "oshcc", &["--version"]).expect(0);
 }
 
 #[test]
 fn a_compiler_that_is_not_there_is_127_with_advice() {
     let folder = installed("oshcc");
     let link = folder.join("bin/oshcc");
-    let ended = ended(Command::new(link).arg("a.c").env("OSHCC", "no-such-compiler"));
-    assert_eq!(ended.status, Some(127));
-    ended.says(&["no-such-compiler", "OSHCXX"]);
+    ended(Command::new(link).arg("a.c").env("OSHCC", "no-such-compiler"))
+        .expect(127)
+        .says(&["no-such-compiler", "OSHCXX"]);
 }
 
 #[test]
@@ -159,10 +155,8 @@ fn a_result_that_cannot_be_written_is_no_success() {
     ];
     for (tool, arguments) in tools {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let lost = ended(Command::new(tool).args(arguments).stdout(full));
-        assert_eq!(lost.status, Some(1), "{} {arguments:?}: {}", tool.display(), lost.stderr);
-        let told = ["the standard output cannot be written", "because:", "No space left", "to fix:"];
-        assert!(told.iter().all(|words| lost.stderr.contains(words)), "{}", lost.stderr);
+        let lost = ended(Command::new(tool).args(arguments).stdout(full)).expect(1);
+        lost.says(&["the standard output cannot be written", "because:", "No space left", "to fix:"]);
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let unread = ended(Command::new(tool).args(arguments).stdout(writer));
@@ -177,12 +171,11 @@ fn osh_info_tells_facts_in_both_forms() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_osh_info"));
         ended(command.args(arguments).env("SHMEM_DEBUG", "1"))
     };
-    let text = info(&[]);
-    assert_eq!(text.status, Some(0));
+    let text = info(&[]).expect(0);
     assert!(text.stdout.contains("set: SHMEM_DEBUG=1") && text.stdout.contains("processors"), "{}", text.stdout);
     let json: serde_json::Value = serde_json::from_str(&info(&["--json"]).stdout).unwrap();
     assert_eq!(json["machine"]["processors"], oxshmem_os::cpus::usable());
-    assert_eq!(info(&["--no-such-option"]).status, Some(2));
+    info(&["--no-such-option"]).expect(2);
 }
 
 #[test]

@@ -77,6 +77,13 @@ impl Ended {
         self
     }
 
+    /// Asserts that it has ended well and said nothing.
+    #[track_caller]
+    pub(crate) fn well(self) -> Ended {
+        assert_eq!((self.status, self.stderr.as_str()), (Some(0), ""), "{}", self.stdout);
+        self
+    }
+
     /// Asserts that the messages contain all these words.
     #[track_caller]
     pub(crate) fn says(&self, words: &[&str]) {
