@@ -67,6 +67,7 @@ const CARDS: [&str; 8] = ["#0b69a3", "#c2410c", "#047857", "#7e3794", "#a16207",
 const NO_CARD: &str = "#52606d";
 
 /// A box: what it is called, the PEs that stand in it, boxes in it.
+#[derive(Default)]
 struct PictureBox {
     fill: &'static str,
     edge: &'static str,
@@ -281,16 +282,7 @@ fn card(node: &Node, place: u32) -> PictureBox {
         nic.name.clone()
     };
     let note = format!("{}{state}", nic.bus);
-    PictureBox {
-        fill: "#ffffff",
-        edge: colour,
-        title,
-        note,
-        pes: Vec::new(),
-        inner: Vec::new(),
-        columns: 1,
-        cards: Vec::new(),
-    }
+    PictureBox { fill: "#ffffff", edge: colour, title, note, columns: 1, ..PictureBox::default() }
 }
 
 fn chips(node: &Node, pes: &[(u32, &PePlace)]) -> Vec<(u32, &'static str)> {
