@@ -1,5 +1,6 @@
 //! `oxshmem explain`: which way a call of a collective takes, and which row of the tables names its schedule.
 
+use clap::Args;
 use oxshmem_base::knobs::{Algorithms, Settings};
 use oxshmem_base::{Error, file};
 use oxshmem_schedule::algorithm::names::FAMILIES;
@@ -7,20 +8,27 @@ use oxshmem_schedule::algorithm::{Collective, OperatorLaw};
 use oxshmem_schedule::choose::{self, CROWDED, Question, Row, SERVED, STANDARD};
 use oxshmem_schedule::way::{CollectiveWay, Rules, TeamFacts};
 
-use crate::schedules::ELEMENT;
+use crate::schedules::{self, ELEMENT};
 use crate::verdict;
 
 /// A call to be explained.
-#[derive(Clone, Copy, Debug)]
-pub struct ExplainedCall {
-    /// The collective.
-    pub collective: Collective,
-    /// Members of the team.
-    pub size: u32,
-    /// The nodes on which they are.
-    pub nodes: u32,
-    /// Bytes of the array, or of one PE's block.
-    pub bytes: u64,
+#[derive(Args)]
+pub struct ExplainArgs {
+    /// sync, reduce-idempotent, broadcast, ..., or an operation: barrier, max, sum, ...
+    #[arg(long, value_parser = schedules::collective)]
+    collective: Collective,
+    /// Members of the team
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pes: u32,
+    /// Nodes on which they are; without it each is on a node of its own
+    #[arg(long)]
+    nodes: Option<u32>,
+    /// Bytes of the array, or of one PE's block: 65536, 64K or 1M
+    #[arg(long, default_value = "8", value_parser = schedules::bytes)]
+    bytes: u64,
+    /// Use this table instead of that of SHMEM_TUNING; SHMEM_*_ALGORITHM take precedence over both, as in a job
+    #[arg(long, value_name = "FILE")]
+    tuning: Option<String>,
 }
 
 /// The rows that the user puts before the library's, and a sentence for each variable that they are from.
@@ -62,42 +70,6 @@ fn from_file(name: &str) -> Result<Vec<Row>, Error> {
     choose::from_json(&text).map_err(|why| Error::new(format!("the table {name} cannot be used")).because(why))
 }
 
-/// The way of a call; which row of the tables answers for a schedule, and why not those before it. `table` is a file with rows of
-/// one's own; variables of the environment count as in a job.
-pub fn explain(call: ExplainedCall, table: Option<&str>) -> Result<String, Error> {
-    let (settings, _) = Settings::from_env()?;
-    explain_with(call, &OwnRows::read(table, &settings)?)
-}
-
-fn explain_with(call: ExplainedCall, own: &OwnRows) -> Result<String, Error> {
-    let ExplainedCall { collective, size, nodes, bytes } = call;
-    if nodes == 0 || nodes > size {
-        return Err(Error::new(format!("{size} PEs cannot be on {nodes} nodes"))
-            .because("each node has a member of the team")
-            .fix(format!("say --nodes 1 to --nodes {size}")));
-    }
-    let (members, on) = (verdict::counted(size as usize), verdict::counted_as(nodes as usize, "node"));
-    let mut text = format!("{collective}, {members} on {on}, {bytes} bytes\n{}", own.told);
-    if nodes == 1 {
-        let rules = Rules { own: &own.rows, ..Rules::default() };
-        text += &format!("way: {}\n", call.way(rules));
-        text += "on one node a schedule runs only where a row of your own names one:\n";
-        return Ok(text + &call.rows(&[("own", &own.rows)], rules));
-    }
-    for (words, crowded, served) in NETWORKS {
-        let rules = Rules { own: &own.rows, crowded, served };
-        text += &format!("\n{words}\nway: {}\n", call.way(rules));
-        text += &format!("rows for a schedule among the {nodes} leaders, one of each node:\n");
-        let crowded: &[Row] = if crowded { CROWDED } else { &[] };
-        let served: &[Row] = if served { SERVED } else { &[] };
-        text += &call.rows(&[("own", &own.rows), ("crowded", crowded), ("TCP", served), ("standard", STANDARD)], rules);
-    }
-    if let Collective::Reduce(OperatorLaw::Exact) = collective {
-        text += "\nThis is a sum or product of integers. For one of floating-point numbers say --collective reduce-fixed-tree.\n";
-    }
-    Ok(text)
-}
-
 /// Networks that differ in their tables: whether the nodes share too few processors, and whether the processor of the target serves.
 const NETWORKS: [(&str, bool, bool); 3] = [
     ("over a network with one-sided access, which none of tcp, ofi and ucx claims today", false, false),
@@ -105,10 +77,51 @@ const NETWORKS: [(&str, bool, bool); 3] = [
     ("the same on one machine with fewer processors than PEs, as with `oshrun --nodes` on a laptop", true, true),
 ];
 
-impl ExplainedCall {
+impl ExplainArgs {
+    /// The way of the call; which row of the tables answers for a schedule, and why not those before it. Variables of the environment
+    /// count as in a job.
+    pub fn run(&self) -> Result<String, Error> {
+        let (settings, _) = Settings::from_env()?;
+        self.with(&OwnRows::read(self.tuning.as_deref(), &settings)?)
+    }
+
+    fn nodes(&self) -> u32 {
+        self.nodes.unwrap_or(self.pes)
+    }
+
+    fn with(&self, own: &OwnRows) -> Result<String, Error> {
+        let (collective, size, nodes, bytes) = (self.collective, self.pes, self.nodes(), self.bytes);
+        if nodes == 0 || nodes > size {
+            return Err(Error::new(format!("{size} PEs cannot be on {nodes} nodes"))
+                .because("each node has a member of the team")
+                .fix(format!("say --nodes 1 to --nodes {size}")));
+        }
+        let (members, on) = (verdict::counted(size as usize), verdict::counted_as(nodes as usize, "node"));
+        let mut text = format!("{collective}, {members} on {on}, {bytes} bytes\n{}", own.told);
+        if nodes == 1 {
+            let rules = Rules { own: &own.rows, ..Rules::default() };
+            text += &format!("way: {}\n", self.way(rules));
+            text += "on one node a schedule runs only where a row of your own names one:\n";
+            return Ok(text + &self.rows(&[("own", &own.rows)], rules));
+        }
+        for (words, crowded, served) in NETWORKS {
+            let rules = Rules { own: &own.rows, crowded, served };
+            text += &format!("\n{words}\nway: {}\n", self.way(rules));
+            text += &format!("rows for a schedule among the {nodes} leaders, one of each node:\n");
+            let crowded: &[Row] = if crowded { CROWDED } else { &[] };
+            let served: &[Row] = if served { SERVED } else { &[] };
+            text +=
+                &self.rows(&[("own", &own.rows), ("crowded", crowded), ("TCP", served), ("standard", STANDARD)], rules);
+        }
+        if let Collective::Reduce(OperatorLaw::Exact) = collective {
+            text += "\nThis is a sum or product of integers. For one of floating-point numbers say --collective reduce-fixed-tree.\n";
+        }
+        Ok(text)
+    }
+
     fn way(&self, rules: Rules<'_>) -> CollectiveWay {
         let count = self.bytes.div_ceil(ELEMENT) as usize;
-        TeamFacts::spread(self.size, self.nodes, rules).way(self.collective, ELEMENT as usize, count)
+        TeamFacts::spread(self.pes, self.nodes(), rules).way(self.collective, ELEMENT as usize, count)
     }
 
     /// The rows, and what they have to do with the way.
@@ -119,7 +132,7 @@ impl ExplainedCall {
             Collective::Sync | Collective::Reduce(_) | Collective::Inscan | Collective::Exscan
         );
         let element = if combines { ELEMENT } else { 1 };
-        let size = if self.nodes == 1 { self.size } else { self.nodes };
+        let size = if self.nodes() == 1 { self.pes } else { self.nodes() };
         let count = self.bytes.div_ceil(element);
         let question = Question { collective: self.collective, size, count, element, root_apart: false };
         let text = choose::explain_from(tables, &question);
@@ -127,7 +140,7 @@ impl ExplainedCall {
             return text;
         }
         let answer = tables.iter().find_map(|(_, rows)| choose::choose_from(rows, &question));
-        let meets = self.collective == Collective::Sync && self.nodes > 1;
+        let meets = self.collective == Collective::Sync && self.nodes() > 1;
         let way = self.way(rules);
         let in_parts =
             matches!(way, CollectiveWay::Slices { .. } | CollectiveWay::Parts(_) | CollectiveWay::Gathered(_));
@@ -153,14 +166,14 @@ impl ExplainedCall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedules::collective;
 
-    fn of(name: &str, size: u32, nodes: u32, bytes: u64) -> ExplainedCall {
-        ExplainedCall { collective: collective(name).expect("a collective"), size, nodes, bytes }
+    fn of(name: &str, pes: u32, nodes: u32, bytes: u64) -> ExplainArgs {
+        let collective = schedules::collective(name).expect("a collective");
+        ExplainArgs { collective, pes, nodes: Some(nodes), bytes, tuning: None }
     }
 
-    fn plain(call: ExplainedCall) -> String {
-        explain_with(call, &OwnRows::default()).expect("it can be explained")
+    fn plain(call: ExplainArgs) -> String {
+        call.with(&OwnRows::default()).expect("it can be explained")
     }
 
     fn set(change: impl FnOnce(&mut Settings)) -> Result<OwnRows, Error> {
@@ -177,9 +190,9 @@ mod tests {
         assert!(barrier(4).contains("the leaders meet by dissemination-2"), "{}", barrier(4));
         let long = plain(of("max", 16, 4, 16 << 20));
         assert_eq!(long.matches("rendezvous: all meet").count(), 3, "{long}");
-        let call = of("max", 4, 5, 8);
-        assert!(explain_with(call, &OwnRows::default()).is_err());
-        assert!(explain_with(ExplainedCall { nodes: 0, ..call }, &OwnRows::default()).is_err());
+        for nodes in [5, 0] {
+            assert!(of("max", 4, nodes, 8).with(&OwnRows::default()).is_err());
+        }
         assert!(OwnRows::read(Some("/nowhere/table"), &Settings::default()).is_err());
     }
 
@@ -200,9 +213,9 @@ mod tests {
     #[test]
     fn variables_count_as_in_a_job() {
         let own = set(|settings| settings.algorithms.reduce = "ring".into()).expect("ring is a name");
-        let told = explain_with(of("sum", 16, 4, 64), &own).expect("it can be explained");
+        let told = of("sum", 16, 4, 64).with(&own).expect("it can be explained");
         assert!(told.contains("SHMEM_REDUCE_ALGORITHM=ring is set") && told.contains("own row ring"), "{told}");
-        let few = explain_with(of("max", 4, 2, 8), &own).expect("it can be explained");
+        let few = of("max", 4, 2, 8).with(&own).expect("it can be explained");
         assert!(few.contains("is for so few bytes and runs dissemination-4: the row is not used"), "{few}");
         let error = set(|settings| settings.algorithms.reduce = "rong".into()).expect_err("rong is none").to_string();
         assert!(error.contains("set SHMEM_REDUCE_ALGORITHM=ring"), "{error}");

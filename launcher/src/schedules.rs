@@ -1,6 +1,6 @@
 //! Reports of the tool `oxshmem` on the schedules of collectives. Nothing here runs one.
 
-use oxshmem_base::{Error, names};
+use oxshmem_base::{Error, names, size};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, find, serving};
 use oxshmem_schedule::algorithm::{Collective, OperatorLaw, Schedule};
 use oxshmem_schedule::print;
@@ -24,6 +24,11 @@ const OPERATIONS: [(&str, Collective); 9] = [
     ("prod", Collective::Reduce(OperatorLaw::Exact)),
 ];
 
+/// A number of bytes, or a size such as 64K or 1M.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    size::parse(text).map_err(|error| error.in_one_line())
+}
+
 /// The collective of this name, or of an operation of this name.
 pub fn collective(name: &str) -> Result<Collective, String> {
     let known = COLLECTIVES.iter().chain(&OPERATIONS).find(|(known, _)| *known == name);
@@ -34,36 +39,24 @@ pub fn collective(name: &str) -> Result<Collective, String> {
     })
 }
 
-/// The subject of a simulation.
-pub struct Simulation {
-    /// The collective.
-    pub collective: Collective,
-    /// Names of schedules; all that serve the collective if there are none.
-    pub algorithms: Vec<String>,
-    /// Team sizes.
-    pub sizes: Vec<u32>,
-    /// Bytes of the array, or of one PE's block.
-    pub bytes: u64,
-    /// PEs arrive at random within this time, in nanoseconds.
-    pub skew: f64,
-    /// The model machine.
-    pub machine: Cluster,
-}
-
-impl Simulation {
-    /// Runs it: the table, and the drawing.
-    pub fn run(&self) -> Result<(String, String), Error> {
-        let all = || serving(&[self.collective]).map(str::to_owned).collect();
-        let names: Vec<String> = if self.algorithms.is_empty() { all() } else { self.algorithms.clone() };
-        let schedules =
-            names.iter().map(|name| schedule(self.collective, name)).collect::<Result<Vec<Schedule>, Error>>()?;
-        let setting = Setting { element: ELEMENT, skew: self.skew, ..Setting::default() };
-        let count = self.bytes.div_ceil(ELEMENT);
-        let entries = simulate::compare(&schedules, &self.sizes, count, &self.machine, &setting);
-        let table = simulate::table(&entries, count, &self.machine, &setting);
-        let drawing = simulate::svg(&entries, count, &self.machine, &setting);
-        Ok((format!("{}, {table}", self.collective), drawing))
-    }
+/// Simulates a collective by these schedules, or by all that serve it if there are none, on teams of these sizes: the table, and
+/// the drawing. `bytes` are those of the array, or of one PE's block; PEs arrive at random within `skew` nanoseconds.
+pub fn simulated(
+    collective: Collective,
+    algorithms: &[String],
+    sizes: &[u32],
+    bytes: u64,
+    skew: f64,
+    machine: &Cluster,
+) -> Result<(String, String), Error> {
+    let all = || serving(&[collective]).collect();
+    let names: Vec<&str> = if algorithms.is_empty() { all() } else { algorithms.iter().map(String::as_str).collect() };
+    let schedules = names.into_iter().map(|name| schedule(collective, name)).collect::<Result<Vec<_>, _>>()?;
+    let setting = Setting { element: ELEMENT, skew, ..Setting::default() };
+    let count = bytes.div_ceil(ELEMENT);
+    let entries = simulate::compare(&schedules, sizes, count, machine, &setting);
+    let table = simulate::table(&entries, count, machine, &setting);
+    Ok((format!("{collective}, {table}"), simulate::svg(&entries, count, machine, &setting)))
 }
 
 /// The steps of all PEs of a small team. Without a collective, the first one that the schedule serves.
@@ -105,15 +98,9 @@ mod tests {
 
     #[test]
     fn a_simulation_says_that_it_is_one() {
-        let simulation = Simulation {
-            collective: Collective::Sync,
-            algorithms: vec!["dissemination-2".into()],
-            sizes: vec![1024, 4096],
-            bytes: 0,
-            skew: 0.0,
-            machine: Cluster::FAT_TREE,
-        };
-        let (table, drawing) = simulation.run().unwrap();
+        let algorithms = ["dissemination-2".to_owned()];
+        let simulated = simulated(Collective::Sync, &algorithms, &[1024, 4096], 0, 0.0, &Cluster::FAT_TREE);
+        let (table, drawing) = simulated.unwrap();
         assert!(table.contains("simulated, not measured") && drawing.contains("simulated"), "{table}");
         // Each PE puts in each of 10 and 12 rounds.
         assert!(table.contains("10240") && table.contains("49152"), "{table}");

@@ -7,14 +7,13 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use oxshmem_base::{Error, size};
+use oxshmem_base::Error;
 use oxshmem_launcher::arguments;
 use oxshmem_launcher::bench::BenchArgs;
 use oxshmem_launcher::doctor::{self, DoctorArgs};
-use oxshmem_launcher::explain::{self, ExplainedCall};
+use oxshmem_launcher::explain::ExplainArgs;
 use oxshmem_launcher::profile::TraceArgs;
 use oxshmem_launcher::races::RacesArgs;
-use oxshmem_launcher::schedules::Simulation;
 use oxshmem_launcher::sim::SimArgs;
 use oxshmem_launcher::top::TopArgs;
 use oxshmem_launcher::why::WhyArgs;
@@ -71,7 +70,7 @@ enum ToolTask {
     #[command(after_help = LEGEND)]
     Schedule(Steps),
     /// Say which way a collective takes, by which schedule, and why
-    Explain(Explain),
+    Explain(ExplainArgs),
     /// Measure every schedule between two or more nodes and write a table of those that are clearly quicker than the built-in
     /// choice, for SHMEM_TUNING; takes a minute or more
     Tune(Tune),
@@ -120,7 +119,7 @@ struct Simulate {
     #[arg(long, value_name = "MACHINE", conflicts_with_all = ["algorithm", "network", "skew"])]
     node: Option<String>,
     /// Bytes of the array, or of one PE's block: 65536, 64K or 1M
-    #[arg(long, default_value = "8", value_parser = bytes)]
+    #[arg(long, default_value = "8", value_parser = schedules::bytes)]
     bytes: u64,
     /// PEs arrive at random within this many nanoseconds
     #[arg(long, value_name = "NS", default_value = "0")]
@@ -157,25 +156,6 @@ struct Steps {
     /// The root of a broadcast
     #[arg(long, default_value = "0")]
     root: u32,
-}
-
-#[derive(Args)]
-struct Explain {
-    /// sync, reduce-idempotent, broadcast, ..., or an operation: barrier, max, sum, ...
-    #[arg(long, value_parser = schedules::collective)]
-    collective: Collective,
-    /// Members of the team
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    pes: u32,
-    /// Nodes on which they are; without it each is on a node of its own
-    #[arg(long)]
-    nodes: Option<u32>,
-    /// Bytes of the array, or of one PE's block: 65536, 64K or 1M
-    #[arg(long, default_value = "8", value_parser = bytes)]
-    bytes: u64,
-    /// Use this table instead of that of SHMEM_TUNING; SHMEM_*_ALGORITHM take precedence over both, as in a job
-    #[arg(long, value_name = "FILE")]
-    tuning: Option<String>,
 }
 
 #[derive(Args)]
@@ -217,11 +197,6 @@ fn sizes(text: &str) -> Result<Sizes, String> {
         }
         None => text.split(',').map(size).collect::<Result<_, _>>().map(Sizes),
     }
-}
-
-/// A number of bytes, or a size such as 64K or 1M.
-fn bytes(text: &str) -> Result<u64, String> {
-    size::parse(text).map_err(|error| error.in_one_line())
 }
 
 /// The tool for a task that some look for here.
@@ -295,10 +270,7 @@ fn main() -> ExitCode {
         ToolTask::StartAsPe => start::as_pe(),
         ToolTask::Cluster { how } => machine::describe(&how),
         ToolTask::Schedule(steps) => steps.run(),
-        ToolTask::Explain(Explain { collective, pes, nodes, bytes, tuning }) => {
-            let call = ExplainedCall { collective, size: pes, nodes: nodes.unwrap_or(pes), bytes };
-            explain::explain(call, tuning.as_deref())
-        }
+        ToolTask::Explain(explain) => explain.run(),
     };
     judged(text.map(|text| (text, true)))
 }
@@ -337,13 +309,8 @@ impl Simulate {
             Network::FatTree => Cluster::FAT_TREE,
             Network::Dragonfly => Cluster::DRAGONFLY,
         };
-        let sizes = match &self.pes {
-            Some(Sizes(sizes)) => sizes.clone(),
-            None => sizes("1024..1048576").map(|Sizes(sizes)| sizes).map_err(Error::new)?,
-        };
-        let Self { collective, algorithm, bytes, skew, .. } = self;
-        let (collective, bytes, skew) = (*collective, *bytes, *skew);
-        Simulation { collective, algorithms: algorithm.clone(), sizes, bytes, skew, machine }.run()
+        let Sizes(sizes) = self.pes.clone().map_or_else(|| sizes("1024..1048576"), Ok).map_err(Error::new)?;
+        schedules::simulated(self.collective, &self.algorithm, &sizes, self.bytes, self.skew, &machine)
     }
 }
 
