@@ -1,6 +1,7 @@
 //! Notices when two jobs are bound to the same cores: each job locks a file for every core of its own in the folder of
 //! the user's session, and finds the lock taken. The kernel takes the locks back when the job ends, however it ends.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -33,9 +34,7 @@ pub fn folder() -> Option<PathBuf> {
 /// another reason than another job (a full disk, a folder of another user) is left alone.
 pub fn claim(folder: &Path, node: &Node, cpus: &[u32], by: &str) -> (Claims, Vec<TakenCore>) {
     let core = |cpu: &u32| node.processor(*cpu).map(|processor| processor.core);
-    let mut cores: Vec<u32> = cpus.iter().filter_map(core).collect();
-    cores.sort_unstable();
-    cores.dedup();
+    let cores: BTreeSet<u32> = cpus.iter().filter_map(core).collect();
     let first = |core: u32| node.processors.iter().filter(|p| p.core == core).map(|p| p.cpu).min();
     let (mut files, mut taken) = (Vec::new(), Vec::new());
     if std::fs::create_dir_all(folder).is_err() {

@@ -1,32 +1,24 @@
 //! Lists of numbers as the kernel writes them: `0-3,8`.
 
+use std::collections::BTreeSet;
+
 /// The numbers of a list, ascending. What cannot be read is left out: the kernel writes no such thing.
 pub fn parse(text: &str) -> Vec<u32> {
-    let mut numbers: Vec<u32> = text
-        .trim()
-        .split(',')
-        .filter_map(|part| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some(first.trim().parse::<u32>().ok()?..=last.trim().parse::<u32>().ok()?)
-        })
-        .flatten()
-        .collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse::<u32>().ok()?..=last.trim().parse::<u32>().ok()?)
+    };
+    let numbers: BTreeSet<u32> = text.trim().split(',').filter_map(range).flatten().collect();
+    numbers.into_iter().collect()
 }
 
 /// Ascending numbers as a list.
 pub fn written(numbers: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for &number in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => runs.push((number, number)),
-        }
-    }
-    let run = |&(first, last): &(u32, u32)| if first == last { first.to_string() } else { format!("{first}-{last}") };
-    runs.iter().map(run).collect::<Vec<_>>().join(",")
+    let run = |run: &[u32]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        one => one.iter().map(u32::to_string).collect(),
+    };
+    numbers.chunk_by(|one, next| one + 1 == *next).map(run).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The model of a node: its processors and what they share, its memory, its network cards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A node, however it was found. Equal machines give equal values, whichever loader has looked.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
@@ -187,12 +187,8 @@ impl Node {
     /// How many steps away a NUMA node is: 0 for the own one, 1 for the nearest others, and so on.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         let here = self.distance(from, to);
-        let mut nearer: Vec<u16> = (0..self.memories.len() as u32)
-            .map(|other| self.distance(from, other))
-            .filter(|&distance| distance < here)
-            .collect();
-        nearer.sort_unstable();
-        nearer.dedup();
+        let all = (0..self.memories.len() as u32).map(|other| self.distance(from, other));
+        let nearer: BTreeSet<u16> = all.filter(|&distance| distance < here).collect();
         if from == to { 0 } else { nearer.len().max(1) as u32 }
     }
 
@@ -211,10 +207,7 @@ impl Node {
 
     /// How many different values a property of the processors has.
     pub fn count(&self, property: impl Fn(&Processor) -> u32) -> usize {
-        let mut values: Vec<u32> = self.processors.iter().map(property).collect();
-        values.sort_unstable();
-        values.dedup();
-        values.len()
+        self.processors.iter().map(property).collect::<BTreeSet<u32>>().len()
     }
 
     /// One line: how much there is of everything.
