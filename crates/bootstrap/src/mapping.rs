@@ -3,8 +3,6 @@
 //! `(vector,(first,nodes,each),…)` places `each` PEs on each of `nodes` nodes from number `first` on; the whole list
 //! repeats until every PE has a place.
 
-use std::fmt;
-
 /// Nodes that have equally many PEs.
 struct NodeBlock {
     /// The number of the first node.
@@ -13,12 +11,6 @@ struct NodeBlock {
     nodes: u32,
     /// PEs on each.
     each: u32,
-}
-
-impl fmt::Display for NodeBlock {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "({},{},{})", self.first, self.nodes, self.each)
-    }
 }
 
 /// The mapping of `size` PEs in blocks, `each` PEs on a node.
@@ -30,23 +22,17 @@ pub fn vector(size: u32, each: u32) -> String {
 /// The mapping of PEs to any nodes, given the node of every PE. Nothing: it would be too long for a value, and PEs find
 /// out by themselves.
 pub fn of_nodes(nodes: &[u32]) -> Option<String> {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for &node in nodes {
-        match runs.last_mut() {
-            Some((last, count)) if *last == node => *count += 1,
-            _ => runs.push((node, 1)),
-        }
-    }
     let mut blocks: Vec<NodeBlock> = Vec::new();
-    for (node, each) in runs {
+    for run in nodes.chunk_by(|one, next| one == next) {
+        let (node, each) = (run[0], run.len() as u32);
         match blocks.last_mut() {
             Some(last) if last.first + last.nodes == node && last.each == each => last.nodes += 1,
             _ => blocks.push(NodeBlock { first: node, nodes: 1, each }),
         }
     }
     let text = |blocks: &[NodeBlock]| {
-        let list: String = blocks.iter().map(|block| format!(",{block}")).collect();
-        format!("(vector{list})")
+        let one = |NodeBlock { first, nodes, each }: &NodeBlock| format!(",({first},{nodes},{each})");
+        format!("(vector{})", blocks.iter().map(one).collect::<String>())
     };
     // PEs that are dealt in turn need their first round only.
     let rounds = (1..=blocks.len().min(4)).map(|length| text(&blocks[..length]));
