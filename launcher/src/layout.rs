@@ -133,7 +133,7 @@ fn hosts_of(plan: &JobPlan) -> Result<Hosts, Error> {
         _ => Ok(None),
     };
     let Some(named) = &plan.places.hosts else {
-        let Some(Allocation { mut hosts, shell, .. }) = granted? else { return Ok((Vec::new(), None)) };
+        let Some(Allocation { mut hosts, shell }) = granted? else { return Ok((Vec::new(), None)) };
         if plan.places.oversubscribe {
             hosts.iter_mut().for_each(|(_, room)| room.most = None);
         }

@@ -11,8 +11,6 @@ use super::placement::Room;
 /// The hosts that a scheduler granted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Allocation {
-    /// The scheduler's name, for messages.
-    pub(crate) scheduler: &'static str,
     /// The hosts' names and their room.
     pub(crate) hosts: Vec<(String, Room)>,
     /// The words that start something on one of them, `{host}` standing for its name.
@@ -100,7 +98,7 @@ fn slurm(list: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Alloc
         Room { slots: slots.or(most), most }
     };
     let hosts = names.iter().cloned().zip((0..names.len()).map(room)).collect();
-    Ok(Allocation { scheduler: "Slurm", hosts, shell: Some(SRUN) })
+    Ok(Allocation { hosts, shell: Some(SRUN) })
 }
 
 /// One line for each place; a host may come several times. PBS's own `pbsdsh` gives a program no input, so agents are
@@ -113,17 +111,13 @@ fn pbs(text: &str) -> Result<Allocation, String> {
             None => hosts.push((name.to_string(), Room { slots: Some(1), most: None })),
         }
     }
-    if hosts.is_empty() {
-        Err("the file names no host".into())
-    } else {
-        Ok(Allocation { scheduler: "PBS", hosts, shell: None })
-    }
+    if hosts.is_empty() { Err("the file names no host".into()) } else { Ok(Allocation { hosts, shell: None }) }
 }
 
 fn flux(list: &str) -> Result<Allocation, String> {
     let names = nodelist::expand(list.trim())?;
     let hosts = names.into_iter().map(|name| (name, Room { slots: None, most: None })).collect();
-    Ok(Allocation { scheduler: "Flux", hosts, shell: Some(FLUX) })
+    Ok(Allocation { hosts, shell: Some(FLUX) })
 }
 
 fn flux_hosts() -> Result<String, String> {
@@ -187,7 +181,7 @@ mod tests {
 
     #[test]
     fn pbs_counts_lines() {
-        let Allocation { hosts, .. } = pbs("n1\nn1\nn2\n\nn1\n").unwrap();
+        let hosts = pbs("n1\nn1\nn2\n\nn1\n").unwrap().hosts;
         let room = |slots| Room { slots: Some(slots), most: None };
         assert_eq!(hosts, [("n1".into(), room(3)), ("n2".into(), room(1))]);
         assert!(pbs("\n").is_err());
