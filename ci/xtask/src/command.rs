@@ -1,5 +1,6 @@
 //! Running other programs.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -12,12 +13,30 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
-/// This program with the features of both parts that print. The checks run one after the other, and with the same features cargo
-/// builds this program once for both.
-pub(crate) fn printer() -> Command {
+/// The output of a part of this program that prints, which is built with that part's feature. The inner error says why it has none
+/// here; the words of `obstacle` in a message tell.
+pub(crate) fn printed(arguments: &[&OsStr], obstacle: (&str, &str)) -> Outcome<Result<String, String>> {
     let mut cargo = cargo();
-    cargo.args(["run", "--quiet", "--package", "xtask", "--features", "bindgen,public-api", "--"]);
-    cargo
+    cargo.args(["run", "--quiet", "--package", "xtask", "--features", "printers", "--"]);
+    match read(cargo.args(arguments)) {
+        Err(why) if why.contains(obstacle.0) => Ok(Err(obstacle.1.into())),
+        other => other.map(Ok),
+    }
+}
+
+/// Git in the repository's top folder.
+pub(crate) fn git(arguments: &[&str]) -> Command {
+    let mut git = Command::new("git");
+    git.args(arguments).current_dir(top());
+    git
+}
+
+/// A program that finds the tools of an installation.
+pub(crate) fn with_tools(program: &str, prefix: &Path) -> Command {
+    let paths = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new(program);
+    command.env("PATH", format!("{}:{paths}", prefix.join("bin").display()));
+    command
 }
 
 /// Runs cargo.

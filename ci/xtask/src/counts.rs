@@ -24,6 +24,15 @@ impl std::ops::AddAssign for CheckCounts {
     }
 }
 
+impl std::iter::Sum for CheckCounts {
+    fn sum<I: Iterator<Item = CheckCounts>>(all: I) -> CheckCounts {
+        all.fold(CheckCounts::default(), |mut sum, counts| {
+            sum += counts;
+            sum
+        })
+    }
+}
+
 /// Failures so far, said again at the end of the output: a log of which only a part is kept still has them, and their reasons.
 static FAILURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 

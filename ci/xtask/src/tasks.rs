@@ -85,7 +85,8 @@ enum Task {
         /// Compare them with the headers instead
         #[arg(long)]
         check: bool,
-        /// Print them (the part of the task that needs the feature)
+        /// Print them
+        #[cfg(feature = "printers")]
         #[arg(long, hide = true)]
         print: bool,
         /// Libraries; all if none is named
@@ -96,11 +97,10 @@ enum Task {
         /// Compare it with the code instead
         #[arg(long)]
         check: bool,
-        /// Print it (the part of the task that needs the feature)
+        /// Print it, by the data that rustdoc has written
+        #[cfg(feature = "printers")]
         #[arg(long, hide = true)]
-        print: bool,
-        #[arg(hide = true)]
-        files: Vec<String>,
+        print: Option<PathBuf>,
     },
     /// Runs cargo-semver-checks on the Rust API
     Semver {
@@ -229,10 +229,12 @@ impl CommandLine {
             Task::Package(arguments) => return package::make(&arguments),
             Task::Generate { check: true } => return generate::check(),
             Task::Generate { check: false } => return generate::write(),
+            #[cfg(feature = "printers")]
             Task::Bindgen { print: true, libraries, .. } => return bindgen::print(&libraries),
             Task::Bindgen { check: false, libraries, .. } => return bindgen::write(&libraries),
             Task::Bindgen { libraries, .. } => bindgen::check(&libraries)?,
-            Task::PublicApi { print: true, files, .. } => return public_api::print(&files),
+            #[cfg(feature = "printers")]
+            Task::PublicApi { print: Some(json), .. } => return public_api::print(&json),
             Task::PublicApi { check: false, .. } => return public_api::write(),
             Task::PublicApi { .. } => public_api::check()?,
             Task::Semver { revision } => semver::check(revision.as_deref())?,

@@ -5,7 +5,6 @@
 //! from rustdoc's JSON, which only unstable options make, so the compiler is told to allow them.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -41,8 +40,8 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
 
 /// The items without an example.
 fn examples(json: &Path) -> Outcome<CheckCounts> {
-    let text = fs::read_to_string(json).map_err(|error| format!("{}: {error}", json.display()))?;
-    let data: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", json.display()))?;
+    let data: Value =
+        serde_json::from_str(&disk::read(json)?).map_err(|error| format!("{}: {error}", json.display()))?;
     let (all, lacking) = with_and_without_example(&data);
     lacking.iter().for_each(|item| failed!("{item} has no example"));
     println!("examples of {PACKAGE}: {} of {all} items have one", all - lacking.len());
@@ -80,7 +79,7 @@ fn compare(json: &Path) -> Outcome<CheckCounts> {
         Ok(text) => text,
         Err(why) => return Ok(skipped!("public interface of {PACKAGE}: {why}")),
     };
-    let committed = fs::read_to_string(list()).map_err(|error| format!("{}: {error}", list().display()))?;
+    let committed = disk::read(&list())?;
     let lacks = |text: &str, line: &str| text.lines().all(|other| other != line);
     let gone = committed.lines().filter(|line| lacks(&text, line)).map(|line| format!("- {line}"));
     let come = text.lines().filter(|line| lacks(&committed, line)).map(|line| format!("+ {line}"));
@@ -97,55 +96,29 @@ fn compare(json: &Path) -> Outcome<CheckCounts> {
 fn documented() -> Outcome<PathBuf> {
     let folder = target().join("public-api");
     let mut rustdoc = command::cargo();
-    rustdoc.env("RUSTC_BOOTSTRAP", "1").args([
-        "rustdoc",
-        "--quiet",
-        "--package",
-        PACKAGE,
-        "--features",
-        FEATURES,
-        "--lib",
-    ]);
-    rustdoc.arg("--target-dir").arg(&folder).args(["--", "-Zunstable-options", "--output-format", "json"]);
-    let output = command::output(rustdoc.arg("-Dwarnings"))?;
-    if !output.status.success() {
-        return Err(format!("rustdoc has failed: {}", String::from_utf8_lossy(&output.stderr).trim_end()));
-    }
+    rustdoc.env("RUSTC_BOOTSTRAP", "1").args(["rustdoc", "--quiet", "--package", PACKAGE, "--features", FEATURES]);
+    rustdoc.args(["--lib", "--target-dir"]).arg(&folder).args(["--", "-Zunstable-options", "--output-format", "json"]);
+    command::read(rustdoc.arg("-Dwarnings"))?;
     Ok(folder.join(format!("doc/{PACKAGE}.json")))
 }
 
 /// The list, or why there can be none here.
 fn items(json: &Path) -> Outcome<Result<String, String>> {
-    let output = command::output(command::printer().args(["public-api", "--print"]).arg(json))?;
-    let messages = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() {
-        return String::from_utf8(output.stdout).map(Ok).map_err(|error| error.to_string());
-    }
-    if messages.contains(OTHER_FORMAT) {
-        return Ok(Err("this compiler's rustdoc writes another format than the crate `public-api` reads".into()));
-    }
-    Err(format!("the public interface of {PACKAGE} cannot be listed: {}", messages.trim_end()))
+    let arguments = ["public-api".as_ref(), "--print".as_ref(), json.as_os_str()];
+    let why = "this compiler's rustdoc writes another format than the crate `public-api` reads";
+    command::printed(&arguments, (OTHER_FORMAT, why))
 }
 
 /// The printer's message when it does not understand rustdoc.
 const OTHER_FORMAT: &str = "rustdoc's JSON is not understood";
 
 /// The public items of the crate by rustdoc's data, an item to a line. This is the part that needs the feature.
-#[cfg(feature = "public-api")]
-pub(crate) fn print(names: &[String]) -> Outcome {
-    for json in names {
-        let builder =
-            public_api::Builder::from_rustdoc_json(json).omit_blanket_impls(true).omit_auto_derived_impls(true);
-        let api = builder.build().map_err(|error| format!("{OTHER_FORMAT}: {error}"))?;
-        api.items().for_each(|item| println!("{item}"));
-    }
+#[cfg(feature = "printers")]
+pub(crate) fn print(json: &Path) -> Outcome {
+    let builder = public_api::Builder::from_rustdoc_json(json).omit_blanket_impls(true).omit_auto_derived_impls(true);
+    let api = builder.build().map_err(|error| format!("{OTHER_FORMAT}: {error}"))?;
+    api.items().for_each(|item| println!("{item}"));
     Ok(())
-}
-
-/// Without the crate that reads rustdoc's JSON there is nothing to print.
-#[cfg(not(feature = "public-api"))]
-pub(crate) fn print(_names: &[String]) -> Outcome {
-    Err("this xtask was built without its feature `public-api`; use `cargo xtask public-api`".into())
 }
 
 #[cfg(test)]

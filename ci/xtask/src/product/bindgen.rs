@@ -4,12 +4,12 @@
 //! parts that we use of each library; the check fails when a part is at another place, or of another type, in the
 //! headers here.
 
-#[cfg(feature = "bindgen")]
+#[cfg(feature = "printers")]
 mod generator;
 mod layout;
 mod libraries;
 
-use std::fs;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -33,7 +33,7 @@ pub(crate) fn check(names: &[String]) -> Outcome<CheckCounts> {
     let mut counts = CheckCounts::default();
     for library in chosen(names)? {
         let path = library.checked_in();
-        let ours = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let ours = disk::read(&path)?;
         match library.generate()? {
             Err(why) => counts += skipped!("bindings to {}: {why}", library.name),
             Ok(theirs) => {
@@ -50,18 +50,12 @@ pub(crate) fn check(names: &[String]) -> Outcome<CheckCounts> {
 }
 
 /// The generator's output for one library, on standard output. This is the part that needs the feature.
-#[cfg(feature = "bindgen")]
+#[cfg(feature = "printers")]
 pub(crate) fn print(names: &[String]) -> Outcome {
     for library in chosen(names)? {
         print!("{}", generator::bindings(library)?);
     }
     Ok(())
-}
-
-/// Without the generator there is nothing to print.
-#[cfg(not(feature = "bindgen"))]
-pub(crate) fn print(_names: &[String]) -> Outcome {
-    Err("this xtask was built without its feature `bindgen`; use `cargo xtask bindgen`".into())
 }
 
 fn chosen(names: &[String]) -> Outcome<Vec<&'static BoundLibrary>> {
@@ -86,15 +80,8 @@ impl BoundLibrary {
         if let Some(header) = self.missing_header()? {
             return Ok(Err(format!("there is no header {header} here (package {})", self.package)));
         }
-        let output = command::output(command::printer().args(["bindgen", "--print", self.name]))?;
-        let messages = String::from_utf8_lossy(&output.stderr);
-        if output.status.success() {
-            return String::from_utf8(output.stdout).map(Ok).map_err(|error| error.to_string());
-        }
-        if messages.contains("Unable to find libclang") {
-            return Ok(Err("there is no libclang here (package libclang-dev)".into()));
-        }
-        Err(format!("the bindings to {} cannot be made: {}", self.name, messages.trim_end()))
+        let arguments = ["bindgen", "--print", self.name].map(OsStr::new);
+        command::printed(&arguments, ("Unable to find libclang", "there is no libclang here (package libclang-dev)"))
     }
 
     /// The first header that the C compiler does not find.

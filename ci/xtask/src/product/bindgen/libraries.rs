@@ -2,7 +2,7 @@
 
 /// A library and what we use of it.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "bindgen"), expect(dead_code, reason = "the generator reads what the check does not"))]
+#[cfg_attr(not(feature = "printers"), expect(dead_code, reason = "the generator reads what the check does not"))]
 pub(super) struct BoundLibrary {
     /// Its name on the command line.
     pub(super) name: &'static str,
