@@ -70,11 +70,8 @@ pub(crate) fn run(options: &FuzzArguments) -> Outcome<CheckCounts> {
         |target: &&FuzzTarget| options.targets.is_empty() || options.targets.iter().any(|name| name == target.name);
     let targets: Vec<&FuzzTarget> = TARGETS.iter().filter(wanted).collect();
     let run = |target: &&FuzzTarget| target.run(&programs, &folder.join("found").join(target.name), options);
-    let mut counts = CheckCounts::default();
-    for (target, outcome) in targets.iter().zip(in_parallel(AT_ONCE, &targets, run)) {
-        counts += CheckCounts::of(target.name, outcome);
-    }
-    Ok(counts)
+    let outcomes = in_parallel(AT_ONCE, &targets, run);
+    Ok(targets.iter().zip(outcomes).map(|(target, outcome)| CheckCounts::of(target.name, outcome)).sum())
 }
 
 impl FuzzTarget {

@@ -5,13 +5,12 @@ use std::process::Command;
 
 use crate::counts::{CheckCounts, failed, skipped};
 use crate::product::crates::{in_order, metadata};
-use crate::{Outcome, command, target, top};
+use crate::{Outcome, command, disk, target, top};
 
 /// Asks the tools of Debian and Red Hat about the packages that were made last.
 pub(crate) fn check() -> Outcome<CheckCounts> {
     let folder = target().join("packages");
-    let mut counts = CheckCounts::default();
-    counts += linted("lintian", &["--fail-on", "error,warning"], &named(&folder, ".deb"))?;
+    let mut counts = linted("lintian", &["--fail-on", "error,warning"], &named(&folder, ".deb"))?;
     let rules = top().join("ci/packages/rpmlint.toml").display().to_string();
     counts += linted("rpmlint", &["--strict", "--config", &rules], &named(&folder, ".rpm"))?;
     Ok(counts)
@@ -19,8 +18,8 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
 
 /// Packages of a kind, the newest set in the folder.
 fn named(folder: &Path, ending: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut found: Vec<PathBuf> = entries.filter(|path| path.to_string_lossy().ends_with(ending)).collect();
+    let mut found = disk::entries(folder).unwrap_or_default();
+    found.retain(|path| path.to_string_lossy().ends_with(ending));
     found.sort();
     found
 }
@@ -67,7 +66,7 @@ pub(crate) fn crates() -> Outcome<CheckCounts> {
     for package in &crates {
         cargo.args(["--package", package["name"].as_str().unwrap_or_default()]);
     }
-    let builds = std::env::var_os("CHECK_LONG").is_some();
+    let builds = oxshmem_faults::is_long();
     if !builds {
         cargo.arg("--no-verify");
         println!("not run: building every crate from what was packed, which takes minutes (CHECK_LONG=1 runs it)");

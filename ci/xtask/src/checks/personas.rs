@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use oxshmem_faults::is_long;
+
 use crate::checks::conformance::{self, CaseSelection};
 use crate::checks::instructions;
 use crate::counts::CheckCounts;
@@ -48,7 +50,6 @@ pub(crate) fn run(arguments: &PersonaArguments) -> Outcome<CheckCounts> {
     let folder = target().join("personas");
     disk::make_folder(&folder)?;
     instructions::libfabric("personas", "libpersonas.a", &folder)?;
-    let is_long = std::env::var_os("CHECK_LONG").is_some();
     let path = ("LD_LIBRARY_PATH".to_string(), folder.display().to_string());
     let mut counts = CheckCounts::default();
     for (at, (persona, atomics)) in PERSONAS.into_iter().enumerate() {
@@ -56,7 +57,7 @@ pub(crate) fn run(arguments: &PersonaArguments) -> Outcome<CheckCounts> {
             continue;
         }
         let has_run = PERSONAS[..at].iter().any(|(earlier, _)| *earlier == persona);
-        let usual = match (is_long, has_run) {
+        let usual = match (is_long(), has_run) {
             (true, _) => LONG,
             (false, true) => ATOMICS,
             (false, false) => BRIEF,

@@ -58,8 +58,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     match here.fetch_other() {
         Ok(tests) => {
             // The module's own tests have all shapes. With `CHECK_LONG=1` these have, too.
-            let is_long = std::env::var_os("CHECK_LONG").is_some();
-            for shape in if is_long { &SHAPES[..] } else { &SHAPES[2..] } {
+            for shape in if oxshmem_faults::is_long() { &SHAPES[..] } else { &SHAPES[2..] } {
                 let options = ["-W", "ignore", "-m", "unittest", "discover", "-q", "-s", "test"];
                 here.job("shmem4py's tests", shape, &tests, &options);
             }
@@ -189,8 +188,7 @@ impl Environment {
         self.pip(&["download", "--no-deps", "--no-build-isolation", "--no-binary", ":all:", &version])?;
         command::read(Command::new("tar").arg("xf").arg(format!("{OTHER}.tar.gz")).current_dir(&self.folder))?;
         for path in disk::entries(&folder.join("test"))?.iter().filter(|path| path.is_file()) {
-            let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let text = OTHERWISE.iter().fold(text, |text, (theirs, ours)| text.replace(theirs, ours));
+            let text = OTHERWISE.iter().fold(disk::read(path)?, |text, (theirs, ours)| text.replace(theirs, ours));
             disk::write(path, &text)?;
         }
         Ok(folder)

@@ -3,9 +3,11 @@
 
 pub(crate) mod job;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use clap::Parser;
 use job::SpreadJob;
 use oxshmem_faults::{AT_ONCE, in_parallel};
 
@@ -22,7 +24,7 @@ const CROWD: usize = 4;
 const TURNS: u32 = 2;
 
 /// The options of the task.
-#[derive(clap::Args, Clone)]
+#[derive(Parser, Clone)]
 pub(crate) struct RandomArguments {
     /// Jobs, each with the next seed, dealt to the shapes one after the other; with --broadcasts the runs of each cell
     #[arg(long, default_value_t = 100)]
@@ -63,19 +65,9 @@ pub(crate) struct RandomArguments {
 impl RandomArguments {
     /// The part of the random test that belongs to every run of the checks.
     fn brief(first: u64, seeds: u64, small_buffers: bool) -> RandomArguments {
-        RandomArguments {
-            seeds,
-            first: Some(first),
-            steps: 150,
-            pes: vec![2, 3, 4, 8],
-            nodes: if small_buffers { vec![4, 8] } else { vec![1, 2, 4, 8] },
-            transport: TRANSPORTS.map(String::from).into(),
-            small_buffers,
-            minutes: None,
-            at_once: AT_ONCE,
-            broadcasts: false,
-            beside: false,
-        }
+        let usual = RandomArguments::parse_from(["random"]);
+        let nodes = if small_buffers { vec![4, 8] } else { usual.nodes };
+        RandomArguments { seeds, first: Some(first), nodes, small_buffers, ..usual }
     }
 
     /// Every combination of PEs, nodes and transports once.
@@ -108,9 +100,8 @@ pub(crate) fn seed_of_the_clock() -> u64 {
 /// The step of `cargo xtask test`.
 pub(crate) fn brief() -> Outcome<CheckCounts> {
     let first = seed_of_the_clock();
-    let mut counts = seeds(&RandomArguments::brief(first, PLAIN_SEEDS, false))?;
-    counts += seeds(&RandomArguments::brief(first + PLAIN_SEEDS, SMALL_BUFFER_SEEDS, true))?;
-    Ok(counts)
+    let parts = [(first, PLAIN_SEEDS, false), (first + PLAIN_SEEDS, SMALL_BUFFER_SEEDS, true)];
+    parts.into_iter().map(|(first, count, small)| seeds(&RandomArguments::brief(first, count, small))).sum()
 }
 
 /// Seeds of each part of the step: about a minute on two processors.
@@ -125,20 +116,18 @@ pub(crate) fn run(arguments: &RandomArguments) -> Outcome<CheckCounts> {
 /// The shapes of which jobs run here, and how many cannot, for reasons that are printed.
 fn possible(shapes: Vec<SpreadJob>, arguments: &[String], name: &str) -> Outcome<(Vec<SpreadJob>, CheckCounts)> {
     let program = job::build(name)?;
-    let mut found: Vec<(bool, Option<String>, bool)> = Vec::new();
+    let mut known = BTreeMap::new();
     let mut counts = CheckCounts::default();
     let mut possible = Vec::new();
     for shape in shapes {
-        let known = found.iter().find(|(small, by, _)| *small == shape.small_buffers && *by == shape.transport);
-        let is_possible = match known {
-            Some((_, _, is_possible)) => *is_possible,
-            None => {
+        let is_possible = match known.entry((shape.small_buffers, shape.transport.clone())) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => {
                 let obstacle = job::obstacle(&shape, &program, arguments)?;
                 if let Some(why) = &obstacle {
                     counts += skipped!("{name}, all jobs like {shape}: {why}");
                 }
-                found.push((shape.small_buffers, shape.transport.clone(), obstacle.is_none()));
-                obstacle.is_none()
+                *unknown.insert(obstacle.is_none())
             }
         };
         if is_possible {
@@ -228,18 +217,15 @@ fn cell(
     name: &str,
     program: &std::path::Path,
 ) -> CheckCounts {
-    let wrong = AtomicUsize::new(0);
-    let runs: Vec<u64> = (0..runs).collect();
-    in_parallel(at_once, &runs, |_| {
-        if let Err(why) = shape.run(program, &[form.to_string(), TURNS.to_string()]) {
-            // The first of a cell says it all.
-            if wrong.fetch_add(1, Ordering::Relaxed) == 0 {
-                failed!("broadcasts, {form}, {shape}: {why}");
-            }
-        }
-    });
-    let failed = wrong.into_inner();
-    let roots = if form == "stay" { "roots that stay" } else { "roots that take turns" };
+    let arguments = [form.to_string(), TURNS.to_string()];
+    let runs = vec![(); runs as usize];
+    let ended = in_parallel(at_once, &runs, |()| shape.run(program, &arguments).err());
+    let wrong: Vec<String> = ended.into_iter().flatten().collect();
+    // The first of a cell says it all.
+    if let Some(why) = wrong.first() {
+        failed!("broadcasts, {form}, {shape}: {why}");
+    }
+    let (roots, failed) = (if form == "stay" { "roots that stay" } else { "roots that take turns" }, wrong.len());
     println!("{shape}{name}, {roots}: {failed} wrong in {} runs", runs.len());
     CheckCounts { passed: runs.len() - failed, failed, skipped: 0 }
 }

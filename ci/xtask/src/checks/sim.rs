@@ -7,6 +7,9 @@ mod table;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use clap::Parser;
+use oxshmem_faults::is_long;
+
 use crate::Outcome;
 use crate::checks::conformance::{self, CaseSelection};
 use crate::counts::CheckCounts;
@@ -38,10 +41,9 @@ const SLOWEST: usize = 10;
 pub(crate) fn run() -> Outcome<CheckCounts> {
     let library = build::checked_library()?;
     let (mut counts, mut times) = (CheckCounts::default(), Vec::new());
-    let is_long = std::env::var_os("CHECK_LONG").is_some();
     for (turn, (detail, parts)) in DETAILS.iter().enumerate() {
         let nodes = if turn % 2 == 0 { 4 } else { 2 };
-        let parts = if is_long { &[0, 1, 2, 3] } else { *parts };
+        let parts = if is_long() { &[0, 1, 2, 3] } else { *parts };
         let cases: Vec<&str> = parts.iter().map(|part| CASES[*part]).collect();
         let mut selection = CaseSelection::between(&format!("sim:{detail}"), nodes, 4, Some(cases.join(",")));
         for environment in &mut selection.environments {
@@ -52,8 +54,8 @@ pub(crate) fn run() -> Outcome<CheckCounts> {
         times.extend(took);
     }
     show_slowest(times);
-    if is_long {
-        counts += programs(&SimulationArguments::default())?;
+    if is_long() {
+        counts += programs(&SimulationArguments::parse_from(["sim"]))?;
     }
     Ok(counts)
 }

@@ -1,7 +1,7 @@
 //! Collectives, signals, ordering and transfers over connections that hold some KiB at most (`ci/rigs/small-buffers`): to a sender this is
 //! a network that is slow or busy.
 
-use oxshmem_faults::{AT_ONCE, in_parallel};
+use oxshmem_faults::{AT_ONCE, in_parallel, is_long};
 
 use crate::Outcome;
 use crate::checks::conformance::{self, CaseSelection};
@@ -17,7 +17,7 @@ const CASES: &str = "collectives/,broadcast/,reduce/,signals/,ordering/,rma/RMA_
 /// `CHECK_LONG=1` each takes all.
 fn cases(transport: &str) -> &'static str {
     match transport {
-        _ if std::env::var_os("CHECK_LONG").is_some() => CASES,
+        _ if is_long() => CASES,
         "ofi:tcp" => "collectives/,rma/RMA_1",
         "ucx:tcp" => "broadcast/,signals/,ordering/",
         _ => CASES,
@@ -64,14 +64,12 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
 
 /// The faults' programs by one transport.
 fn programs(transport: &str, shape: impl Fn(u32) -> SpreadJob + Sync) -> CheckCounts {
-    let mut counts = CheckCounts::default();
     let is_new = |job: &&(&str, &[&str], u32)| transport != "tcp" || !ALSO_A_FAULT.contains(job);
     let jobs: Vec<_> = PROGRAMS.iter().filter(is_new).copied().collect();
-    let ended = in_parallel(AT_ONCE, &jobs, |(name, arguments, pes)| {
+    let run = |(name, arguments, pes): &(&str, &[&str], u32)| {
         let arguments: Vec<String> = arguments.iter().map(|argument| argument.to_string()).collect();
         let outcome = job::build(name).and_then(|program| shape(*pes).run(&program, &arguments));
         CheckCounts::of(format!("{name} on {}", shape(*pes)), outcome)
-    });
-    ended.into_iter().for_each(|ended| counts += ended);
-    counts
+    };
+    in_parallel(AT_ONCE, &jobs, run).into_iter().sum()
 }

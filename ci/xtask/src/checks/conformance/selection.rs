@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use oxshmem_faults::AT_ONCE;
+use oxshmem_faults::{AT_ONCE, is_long};
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
 
 /// Variables and their values.
@@ -59,7 +59,7 @@ pub(crate) struct CaseSelection {
 impl CaseSelection {
     /// Every case at several numbers of PEs, and the kill tests.
     pub(crate) fn everything() -> CaseSelection {
-        let pes = if std::env::var_os("CHECK_LONG").is_some() { USUAL_PES.into() } else { BRIEF_PES.into() };
+        let pes = if is_long() { USUAL_PES.into() } else { BRIEF_PES.into() };
         CaseSelection { pes, kill: true, ..CaseSelection::usual() }
     }
 
@@ -90,7 +90,7 @@ impl CaseSelection {
     /// schedules between four nodes; these runs show the executor of a node. Six PEs are a power of two and two more. With
     /// `CHECK_LONG=1` all cases at several sizes.
     pub(crate) fn algorithms_on_a_node() -> CaseSelection {
-        if std::env::var_os("CHECK_LONG").is_some() {
+        if is_long() {
             return CaseSelection { pes: vec![2, 3, 5, 8], ..CaseSelection::algorithms() };
         }
         let programs = "collectives/,active_sets/,reduce/RED_1";
@@ -127,8 +127,7 @@ impl CaseSelection {
     pub(crate) fn across_hosts() -> [CaseSelection; 2] {
         let files = "smoke/,setup/,sessions/,heap/,collectives/COL_1,collectives/SYN_1";
         let all = "smoke/,setup/,sessions/,rma/,amo/,signals/,ordering/,locks/,heap/,collectives/";
-        let is_long = std::env::var_os("CHECK_LONG").is_some();
-        [(2, all), (4, if is_long { all } else { files })].map(|(pes, programs)| CaseSelection {
+        [(2, all), (4, if is_long() { all } else { files })].map(|(pes, programs)| CaseSelection {
             pes: vec![pes],
             filter: Some(programs.into()),
             nodes: 2,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use oxshmem_faults::{AT_ONCE, in_parallel};
+use clap::Parser;
+use oxshmem_faults::{AT_ONCE, in_parallel, text_of};
 
 use super::table::{FAULTS, NOT_FAULTS, NOT_PYTHON, NOT_RUST, RUST};
 use crate::checks::conformance::{self, CaseSelection};
@@ -26,7 +27,7 @@ const COLLECTIVES: &str = "collectives/,reduce/,broadcast/,collect/,alltoall/,sc
 const LIMIT: &str = "240";
 
 /// The options of the task.
-#[derive(clap::Args, Clone)]
+#[derive(Parser)]
 pub(crate) struct SimulationArguments {
     /// Seeds of each program under each strategy
     #[arg(long, default_value_t = 2)]
@@ -48,13 +49,6 @@ pub(crate) struct SimulationArguments {
     conformance: bool,
     /// Only programs whose names contain one of these words
     words: Vec<String>,
-}
-
-impl Default for SimulationArguments {
-    fn default() -> Self {
-        let strategy = STRATEGIES.map(String::from).into();
-        Self { seeds: 2, first: None, strategy, pes: 4, at_once: AT_ONCE, conformance: false, words: Vec::new() }
-    }
 }
 
 /// A program with the words before and behind its path.
@@ -134,11 +128,7 @@ impl SimulatedProgram {
         sim.args(["--seeds", &arguments.seeds.to_string(), "--jobs", "1", "--no-story", "--timeout", LIMIT]);
         sim.args(&self.words).env("LD_LIBRARY_PATH", library).env("OPENBLAS_NUM_THREADS", "1");
         let output = command::output(sim.current_dir(target()))?;
-        if output.status.success() {
-            Ok(())
-        } else {
-            Err([&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text).into_owned()).concat())
-        }
+        if output.status.success() { Ok(()) } else { Err(text_of(&output)) }
     }
 }
 
@@ -182,7 +172,7 @@ fn python(counts: &mut CheckCounts) -> Outcome<Vec<SimulatedProgram>> {
         SimulatedProgram::new(format!("python/{name}"), [text(&interpreter), path])
     };
     let mut names = names(&folder, "py")?;
-    names.retain(|name| NOT_PYTHON.iter().all(|(other, _)| other != name));
+    names.retain(|name| NOT_PYTHON.iter().all(|(_, others)| others.split(' ').all(|other| other != name)));
     Ok(names.into_iter().map(program).collect())
 }
 
@@ -200,17 +190,17 @@ fn names(folder: &Path, ending: &str) -> Outcome<BTreeSet<String>> {
 /// A program that is in no table has been forgotten.
 fn everybody_is_known() -> Outcome {
     let of = |folder: &str, ending| names(&top().join(folder), ending);
-    let known = |run: &[&str], not: &[(&str, &str)], also: &[&str]| -> BTreeSet<String> {
+    let known = |run: &[&str], not: &[(&str, &str)]| -> BTreeSet<String> {
         let first = run.iter().map(|words| words.split(' ').next().unwrap_or_default());
-        first.chain(not.iter().map(|(name, _)| *name)).chain(also.iter().copied()).map(String::from).collect()
+        first.chain(not.iter().flat_map(|(_, names)| names.split(' '))).map(String::from).collect()
     };
     let mut faults = of("ci/faults/programs", "c")?;
     faults.extend(of("ci/faults/programs", "")?);
     let mut rust = of("crates/shmem/examples", "rs")?;
     rust.extend(of("crates/shmem/examples", "")?);
     let tables = [
-        ("ci/faults/programs", faults, known(FAULTS, NOT_FAULTS, &["luck"])),
-        ("crates/shmem/examples", rust, known(RUST, NOT_RUST, &[])),
+        ("ci/faults/programs", faults, known(FAULTS, NOT_FAULTS)),
+        ("crates/shmem/examples", rust, known(RUST, NOT_RUST)),
     ];
     for (folder, found, known) in tables {
         if found != known {
