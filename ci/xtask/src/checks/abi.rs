@@ -3,7 +3,6 @@
 mod fortran;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,9 +11,9 @@ use oxshmem_api::expand::{public_names, symbols};
 use oxshmem_api::generate::generics_test;
 
 use crate::counts::{CheckCounts, skipped};
-use crate::disk::{make_folder, write};
+use crate::disk::{self, make_folder, write};
 use crate::product::library::SYSTEM;
-use crate::{Outcome, command, target};
+use crate::{Outcome, command, target, top};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
 
@@ -110,13 +109,12 @@ impl Bench {
                 self.record(&format!("headers with {compiler} {standard}"), outcome);
             }
         }
-        let text = format!("{CXX_CALLS}{CXX_TYPES}");
         for compiler in ["g++", "clang++"].into_iter().filter(|compiler| command::exists(compiler)) {
             let options = [&WARNINGS[..], &["-std=c++11", "-fsyntax-only"]].concat();
-            let outcome = self.compile(compiler, &options, "overloads.cc", &text);
+            let outcome = self.compile_file(compiler, &options, &source("overloads.cc"));
             self.record(&format!("overloads with {compiler}"), outcome);
             let options = [&options[..], &["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]].concat();
-            let outcome = self.compile(compiler, &options, "handles.cc", CXX_HANDLES);
+            let outcome = self.compile_file(compiler, &options, &source("handles.cc"));
             self.record(&format!("handles without casts of C with {compiler}"), outcome);
         }
     }
@@ -131,7 +129,7 @@ impl Bench {
             let outcome = self.generics_with(compiler);
             self.record(&format!("type-generic macros with {compiler}"), outcome);
             let options = [&WARNINGS[..], &["-std=c11", "-fsyntax-only"]].concat();
-            let outcome = self.compile(compiler, &options, "arguments.c", ARGUMENTS);
+            let outcome = self.compile_file(compiler, &options, &source("arguments.c"));
             self.record(&format!("arguments of macros with {compiler}"), outcome);
             let refused = WRONG_TYPES.iter().try_for_each(|line| {
                 let text = format!("#include <shmem.h>\nstruct odd {{ char c[3]; }};\n{line}\n");
@@ -184,11 +182,8 @@ impl Bench {
     fn tool(&self, link: &[String], extra: &[&str]) -> Outcome {
         let program = self.scratch.join("tool");
         let to_program = format!("-o{}", program.display());
-        let link: Vec<&str> = link.iter().map(String::as_str).collect();
-        let source = self.scratch.join("tool.c");
-        write(&source, TOOL)?;
         let mut compiler = Command::new("cc");
-        compiler.args(["-std=c11", "-I"]).arg(self.prefix.join("include")).arg(to_program).arg(source);
+        compiler.args(["-std=c11", "-I"]).arg(self.prefix.join("include")).arg(to_program).arg(source("tool.c"));
         command::read(compiler.args(link).args(extra))?;
         command::read(&mut Command::new(&program)).map(drop)
     }
@@ -200,28 +195,34 @@ impl Bench {
             return;
         };
         let names: BTreeSet<String> = public_names().into_iter().collect();
-        let outcome = fs::read_to_string(folder.join("prototypes-1.6.txt"))
-            .map_err(|error| format!("{}: {error}", folder.display()))
-            .and_then(|list| {
-                let rows = list.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('\t'));
-                let ours: Vec<&str> = rows.filter(|(name, _)| names.contains(*name)).map(|(_, c)| c).collect();
-                let text = format!("#include <shmem.h>\n{}\n", ours.join("\n"));
-                self.compile("gcc", &["-std=c99", "-fsyntax-only"], "given.c", &text)
-            });
+        let outcome = disk::read(&folder.join("prototypes-1.6.txt")).and_then(|list| {
+            let rows = list.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('\t'));
+            let ours: Vec<&str> = rows.filter(|(name, _)| names.contains(*name)).map(|(_, c)| c).collect();
+            let text = format!("#include <shmem.h>\n{}\n", ours.join("\n"));
+            self.compile("gcc", &["-std=c99", "-fsyntax-only"], "given.c", &text)
+        });
         self.record("given prototypes", outcome);
-        let mut compiler = Command::new("gcc");
-        compiler.args(["-std=c11", "-Wall", "-Werror", "-fsyntax-only", "-I"]).arg(self.prefix.join("include"));
-        let outcome = command::read(compiler.arg(folder.join("check_generics.c"))).map(drop);
+        let options = ["-std=c11", "-Wall", "-Werror", "-fsyntax-only"];
+        let outcome = self.compile_file("gcc", &options, &folder.join("check_generics.c"));
         self.record("given macros", outcome);
     }
 
     fn compile(&self, compiler: &str, options: &[&str], file: &str, text: &str) -> Outcome {
         let source = self.scratch.join(file);
         write(&source, text)?;
+        self.compile_file(compiler, options, &source)
+    }
+
+    fn compile_file(&self, compiler: &str, options: &[&str], source: &Path) -> Outcome {
         let mut command = Command::new(compiler);
         command.args(options).arg("-I").arg(self.prefix.join("include")).arg(source);
         command::read(&mut command).map(drop)
     }
+}
+
+/// A program of `ci/abi`.
+fn source(name: &str) -> PathBuf {
+    top().join("ci/abi").join(name)
 }
 
 /// A line of `nm`.
@@ -269,39 +270,9 @@ const HEADERS: [&str; 7] = [
     "#include <pshmem.h>\n",
     "#include <mpp/shmem.h>\n",
     "#include <mpp/shmemx.h>\n",
-    "#include <shmemx.h>\n\
-     void f(long *d, const long *s, shmem_ctx_t c);\n\
-     void f(long *d, const long *s, shmem_ctx_t c) {\n\
-       shmemx_long_put_nb(d, s, 1, 0, NULL); shmemx_long_put_nb(d, s, 1, 0); shmemx_getmem_nb(d, s, 8, 0, NULL);\n\
-       shmemx_ctx_long_put_nb(c, d, s, 1, 0); void (*g)(void *, const void *, size_t, int) = shmemx_put64_nb; g(d, s, 1, 0);\n\
-     }\n",
-    "#define I 1\n#define complex 2\n\
-     #include <mpp/shmemx.h>\n#include <pshmem.h>\n#include <shmem.h>\n#include <shmem.h>\n\
-     #undef I\n#undef complex\n\
-     static shmem_ctx_t contexts[] = {SHMEM_CTX_DEFAULT, SHMEM_CTX_INVALID};\n\
-     static shmem_team_t teams[] = {SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED, SHMEM_TEAM_INVALID};\n\
-     static long sync[SHMEM_REDUCE_SYNC_SIZE] = {SHMEM_SYNC_VALUE};\n\
-     float I;\n\
-     int complex(int value);\n\
-     int complex(int value) { switch (value) { case SHMEM_CMP_EQ: return (int) I; case SHMEM_SIGNAL_ADD + 100: break; }\n\
-       return contexts[0] == contexts[1] || teams[0] == teams[1] || sync[0] || SIZE_MAX == 0; }\n",
+    include_str!("../../../abi/extensions.c"),
+    include_str!("../../../abi/free_names.c"),
 ];
-
-/// Arguments of every kind: arrays, side effects, nested calls, constants, null pointers with a count of zero; and the
-/// functions that have a macro's name.
-const ARGUMENTS: &str = "#include <shmem.h>\n\
-     static int array[4]; static char text[4]; static struct { long v[2]; } group;\n\
-     void f(int *i, shmem_ctx_t c, int *const fixed);\n\
-     void f(int *i, shmem_ctx_t c, int *const fixed) {\n\
-       shmem_put(array, array, 4, 0); shmem_get(group.v, group.v, 2, 0); shmem_p(fixed, 1, 0);\n\
-       shmem_p(&array[(*i)++], shmem_g(&array[1], 0), 0); shmem_p(array + 1, (*i)++, 0);\n\
-       shmem_p(c, &group.v[0], shmem_atomic_fetch_add(c, group.v, 1, 0), 0);\n\
-       shmem_put(c, &array[(*i)++], ((int[]){1, 2}), 2, 0); shmem_put(text, \"x\", 1, 0); shmem_put(c, text, \"x\", 1, 0);\n\
-       shmem_put(array, NULL, 0, 0); shmem_get(c, array, NULL, 0, 0);\n\
-       shmem_p(SHMEM_CTX_DEFAULT, array, 1, 0); shmem_wait_until(array, SHMEM_CMP_NE, 0);\n\
-       (shmem_wait_until)(group.v, SHMEM_CMP_EQ, 1L);\n\
-     }\n\
-     void (*function)(uint64_t *, uint64_t, int) = &shmem_signal_set;\n";
 
 /// Calls that no macro may accept.
 const WRONG_TYPES: [&str; 5] = [
@@ -311,39 +282,3 @@ const WRONG_TYPES: [&str; 5] = [
     "void f(const int *a) { shmem_p(a, 1, 0); }",
     "void f(double *a) { shmem_wait_until(a, SHMEM_CMP_EQ, 1.0); }",
 ];
-
-const CXX_CALLS: &str = "#include <complex>\n#include <shmem.h>\n\
-     void f(shmem_ctx_t c, double *d, long *l, unsigned short *s, uint64_t *u) {\n\
-       shmem_put(d, d, 1, 0); shmem_put(c, d, d, 1, 0); shmem_p(l, 3, shmem_g(s, 0));\n\
-       shmem_atomic_add(u, 1, 0); shmem_wait_until(l, SHMEM_CMP_EQ, 1); shmem_wait_until(u, SHMEM_CMP_EQ, 1);\n\
-       shmem_signal_set(u, 1, 0); shmem_signal_set(c, u, 1, 0); (void) shmem_swap(l, 1, 0);\n\
-     }\n\
-     int g(shmem_team_t t, std::complex<double> *z, std::complex<float> *c, double *d) {\n\
-       return shmem_sum_reduce(t, z, z, 1) + shmem_prod_reduce(t, c, c, 1) + shmem_max_reduce(t, d, d, 1) + shmem_sync(t);\n\
-     }\n";
-
-/// Handles of different kinds are different types, and each is the header's struct.
-const CXX_TYPES: &str = "int which(shmem_ctx_t);\nlong which(shmem_team_t);\n\
-     static_assert(sizeof(which(SHMEM_CTX_INVALID)) == sizeof(int), \"\");\n\
-     static_assert(sizeof(which(SHMEM_TEAM_INVALID)) == sizeof(long), \"\");\n";
-
-/// The handles that stand for nothing, for programs that are compiled without casts of C and without 0 as a pointer.
-const CXX_HANDLES: &str = "#include <shmemx.h>\n\
-     shmem_ctx_t context = SHMEM_CTX_INVALID;\nshmem_team_t teams[] = {SHMEM_TEAM_INVALID, SHMEM_TEAM_NULL};\n\
-     shmem_req_h request = SHMEM_REQ_INVALID;\n";
-
-const TOOL: &str = "#include <shmem.h>\n#include <pshmem.h>\n\
-     static int seen;\nstatic int from = 7, to;\n\
-     void shmem_int_put(int *dest, const int *source, size_t nelems, int pe) {\n\
-       seen++; pshmem_int_put(dest, source, nelems, pe);\n\
-     }\n\
-     int main(void) {\n\
-       shmem_init();\n\
-       shmem_int_put(&to, &from, 1, shmem_my_pe());\n\
-       shmem_quiet();\n\
-       shmem_ctx_quiet(SHMEM_CTX_DEFAULT);\n\
-       shmem_team_t team = SHMEM_TEAM_INVALID;\n\
-       int wrong = seen != 1 || to != 7 || shmem_ctx_get_team(SHMEM_CTX_DEFAULT, &team) || team != SHMEM_TEAM_WORLD;\n\
-       shmem_finalize();\n\
-       return wrong;\n\
-     }\n";

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::disk::write;
+use crate::disk::{self, write};
 use crate::product::fortran;
 use crate::product::library::SYSTEM;
 use crate::product::recipe::VERSION;
@@ -21,22 +21,16 @@ pub(crate) fn install(prefix: &Path, libdir: &Path) -> Outcome {
     } else {
         String::new()
     };
-    for (name, flags, libraries) in [
-        ("oxshmem", "-I${includedir}", "-L${libdir} -Wl,-rpath,${libdir} -loxshmem".to_owned()),
-        ("oxshmem-static", "-I${includedir}", format!("${{libdir}}/liboxshmem.a {}", SYSTEM.join(" "))),
-        ("oxshmem-fortran", "-I${includedir}", format!("{module}-L${{libdir}} -Wl,-rpath,${{libdir}} -loxshmem")),
+    for (name, libraries) in [
+        ("oxshmem", SHARED.to_owned()),
+        ("oxshmem-static", format!("${{libdir}}/liboxshmem.a {}", SYSTEM.join(" "))),
+        ("oxshmem-fortran", format!("{module}{SHARED}")),
     ] {
-        let text = pkg_config(name, &here, libdir, flags, &libraries);
+        let text = pkg_config(name, &here, libdir, &libraries);
         write(&prefix.join(libdir).join(format!("pkgconfig/{name}.pc")), &text)?;
     }
     for name in BORROWED_NAMES {
-        let text = pkg_config(
-            name,
-            "${pcfiledir}/../../..",
-            libdir,
-            "-I${includedir}",
-            "-L${libdir} -Wl,-rpath,${libdir} -loxshmem",
-        );
+        let text = pkg_config(name, "${pcfiledir}/../../..", libdir, SHARED);
         write(&prefix.join(format!("share/oxshmem/pkgconfig/{name}.pc")), &text)?;
     }
     let cmake = prefix.join(libdir).join("cmake/oxshmem");
@@ -44,8 +38,7 @@ pub(crate) fn install(prefix: &Path, libdir: &Path) -> Outcome {
     write(&cmake.join("oxshmemConfig.cmake"), &config.replace("@SYSTEM@", &SYSTEM.join(";")))?;
     write(&cmake.join("oxshmemConfigVersion.cmake"), &CMAKE_VERSION.replace("@THIS@", VERSION))?;
     let from = top().join("ci/packages/modulefile.tcl");
-    let module = std::fs::read_to_string(&from).map_err(|error| format!("{}: {error}", from.display()))?;
-    let module = module.replace("@VERSION@", VERSION).replace("@LIBDIR@", &libdir.display().to_string());
+    let module = disk::read(&from)?.replace("@VERSION@", VERSION).replace("@LIBDIR@", &libdir.display().to_string());
     write(&prefix.join(format!("share/oxshmem/modulefiles/oxshmem/{VERSION}")), &module)
 }
 
@@ -54,7 +47,10 @@ pub(crate) fn up(libdir: &Path, below: usize) -> String {
     vec![".."; libdir.components().count() + below].join("/")
 }
 
-fn pkg_config(name: &str, prefix: &str, libdir: &Path, flags: &str, libraries: &str) -> String {
+/// The libraries of a program that takes the shared one.
+const SHARED: &str = "-L${libdir} -Wl,-rpath,${libdir} -loxshmem";
+
+fn pkg_config(name: &str, prefix: &str, libdir: &Path, libraries: &str) -> String {
     format!(
         "prefix={prefix}\n\
          includedir=${{prefix}}/include\n\
@@ -63,68 +59,16 @@ fn pkg_config(name: &str, prefix: &str, libdir: &Path, flags: &str, libraries: &
          Name: {name}\n\
          Description: OpenSHMEM 1.6 library oxshmem\n\
          Version: {VERSION}\n\
-         Cflags: {flags}\n\
+         Cflags: -I${{includedir}}\n\
          Libs: {libraries}\n",
         libdir.display()
     )
 }
 
-const CMAKE: &str = r#"# find_package(oxshmem) gives the targets
-#   oxshmem::oxshmem  the shared library
-#   oxshmem::static   the archive, with the system's libraries that it needs
-#   oxshmem::fortran  the shared library and the folder of the Fortran modules
-# and the path of the launcher, oxshmem_LAUNCHER.
-get_filename_component(_oxshmem "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
-get_filename_component(_oxshmem "${_oxshmem}/@UP@" ABSOLUTE)
-if(NOT TARGET oxshmem::oxshmem)
-  add_library(oxshmem::oxshmem SHARED IMPORTED)
-  set_target_properties(oxshmem::oxshmem PROPERTIES
-    IMPORTED_LOCATION "${_oxshmem}/@LIBDIR@/liboxshmem.so.1"
-    IMPORTED_SONAME "liboxshmem.so.1"
-    INTERFACE_INCLUDE_DIRECTORIES "${_oxshmem}/include")
-  add_library(oxshmem::static STATIC IMPORTED)
-  set_target_properties(oxshmem::static PROPERTIES
-    IMPORTED_LOCATION "${_oxshmem}/@LIBDIR@/liboxshmem.a"
-    IMPORTED_LINK_INTERFACE_LANGUAGES C
-    INTERFACE_LINK_LIBRARIES "@SYSTEM@"
-    INTERFACE_INCLUDE_DIRECTORIES "${_oxshmem}/include")
-  add_library(oxshmem::fortran INTERFACE IMPORTED)
-  set_target_properties(oxshmem::fortran PROPERTIES
-    INTERFACE_LINK_LIBRARIES oxshmem::oxshmem)
-  if(EXISTS "${_oxshmem}/@LIBDIR@/liboxshmem_f08.a")
-    set_target_properties(oxshmem::fortran PROPERTIES
-      INTERFACE_LINK_LIBRARIES "${_oxshmem}/@LIBDIR@/liboxshmem_f08.a;oxshmem::oxshmem")
-  endif()
-endif()
-set(oxshmem_LAUNCHER "${_oxshmem}/bin/oshrun")
-unset(_oxshmem)
-"#;
-
+const CMAKE: &str = include_str!("../../../packages/oxshmemConfig.cmake.in");
 /// Versions before 1.0 are compatible within a minor version, later ones within a major version. Where the program asks for a range, it
 /// says itself which versions it takes.
-const CMAKE_VERSION: &str = r#"set(PACKAGE_VERSION "@THIS@")
-string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" _oxshmem_this "${PACKAGE_VERSION}")
-set(_oxshmem_major "${CMAKE_MATCH_1}")
-set(_oxshmem_minor "${CMAKE_MATCH_2}")
-set(PACKAGE_VERSION_COMPATIBLE TRUE)
-if(PACKAGE_FIND_VERSION_RANGE)
-  if(PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION_MIN
-     OR PACKAGE_VERSION VERSION_GREATER PACKAGE_FIND_VERSION_MAX
-     OR (PACKAGE_FIND_VERSION_RANGE_MAX STREQUAL "EXCLUDE" AND PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION_MAX))
-    set(PACKAGE_VERSION_COMPATIBLE FALSE)
-  endif()
-elseif(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
-  set(PACKAGE_VERSION_COMPATIBLE FALSE)
-elseif(PACKAGE_FIND_VERSION_COUNT GREATER 0 AND NOT PACKAGE_FIND_VERSION_MAJOR EQUAL _oxshmem_major)
-  set(PACKAGE_VERSION_COMPATIBLE FALSE)
-elseif(PACKAGE_FIND_VERSION_COUNT GREATER 1 AND _oxshmem_major EQUAL 0
-       AND NOT PACKAGE_FIND_VERSION_MINOR EQUAL _oxshmem_minor)
-  set(PACKAGE_VERSION_COMPATIBLE FALSE)
-endif()
-if(NOT PACKAGE_FIND_VERSION_RANGE AND PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
-  set(PACKAGE_VERSION_EXACT TRUE)
-endif()
-"#;
+const CMAKE_VERSION: &str = include_str!("../../../packages/oxshmemConfigVersion.cmake.in");
 
 #[cfg(test)]
 mod tests {

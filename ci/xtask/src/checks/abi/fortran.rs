@@ -1,8 +1,9 @@
 //! The interface that a Fortran program sees: include files in both source forms, modules, and names under other options.
 
+use std::path::Path;
 use std::process::Command;
 
-use super::{Bench, WARNINGS};
+use super::{Bench, WARNINGS, source};
 use crate::disk::write;
 use crate::{Outcome, command};
 
@@ -22,21 +23,19 @@ impl Bench {
                 self.record(&format!("Fortran include files with {form} {standard}"), outcome);
             }
         }
-        for (file, text, option) in [
-            ("include.f", &*includes(""), "-ffixed-form"),
-            ("include.f", &*includes(""), "-fsecond-underscore"),
-            ("modules.f90", MODULES, "-ffree-form"),
-            ("modules.f90", MODULES, "-fsecond-underscore"),
-        ] {
-            let outcome = self.fortran_program(file, text, option);
-            self.record(&format!("Fortran program {file} with {option}"), outcome);
+        let written = self.scratch.join("include.f");
+        self.record("Fortran include files", write(&written, &includes("")));
+        for (source, form) in [(written, "-ffixed-form"), (source("modules.f90"), "-ffree-form")] {
+            for option in [form, "-fsecond-underscore"] {
+                let outcome = self.fortran_program(&source, option);
+                self.record(&format!("Fortran program {} with {option}", source.display()), outcome);
+            }
         }
     }
 
     /// Compiles, links and runs on one PE.
-    fn fortran_program(&self, file: &str, text: &str, option: &str) -> Outcome {
-        let (source, program) = (self.scratch.join(file), self.scratch.join("fortran"));
-        write(&source, text)?;
+    fn fortran_program(&self, source: &Path, option: &str) -> Outcome {
+        let program = self.scratch.join("fortran");
         let library = self.prefix.join("lib");
         let mut compiler = Command::new("gfortran");
         compiler.args(&WARNINGS[..1]).args(["-Werror", option, "-I"]).arg(self.prefix.join("include"));
@@ -47,91 +46,7 @@ impl Bench {
     }
 }
 
-/// A constant or function of each kind from the include files of a folder.
+/// A constant or function of each kind from the include files of a folder, in columns that both source forms take.
 fn includes(folder: &str) -> String {
-    INCLUDES.replace("FOLDER/", folder)
+    include_str!("../../../../abi/include.f").replace("FOLDER/", folder)
 }
-
-/// In columns that both source forms take.
-const INCLUDES: &str = "      program main
-      implicit none
-      include 'FOLDER/shmem.fh'
-      include 'FOLDER/shmem_functions.fh'
-      include 'FOLDER/shmemx.fh'
-      include 'FOLDER/shmemx_functions.fh'
-      integer psync(SHMEM_REDUCE_SYNC_SIZE)
-      integer(8) there
-      save psync
-      data psync /SHMEM_REDUCE_SYNC_SIZE*SHMEM_SYNC_VALUE/
-      call shmem_init()
-      if (SHMEM_CMP_EQ .eq. SHMEM_CMP_NE) stop 1
-      if (len(SHMEM_VENDOR_STRING) .ge. SHMEM_MAX_NAME_LEN) stop 2
-      if (shmem_my_pe() .ne. my_pe()) stop 3
-      if (shmem_n_pes() .ne. num_pes()) stop 4
-      if (.not. shmem_pe_accessible(0)) stop 5
-      if (shmem_pe_accessible(shmem_n_pes())) stop 6
-      there = shmem_ptr(psync, 0)
-      if (there .eq. 0) stop 7
-      if (shmemx_wtime() .le. 0.0) stop 8
-      if (shmemx_team_n_pes(SHMEM_TEAM_WORLD) .ne. 1) stop 9
-      call shmem_finalize()
-      end
-";
-
-/// Buffers of several types and ranks go through one routine.
-const MODULES: &str = "program main
-    use shmem
-    use shmemx
-    implicit none
-    real(8), save :: grid(2, 3), copy(2, 3), number
-    integer, save :: words(4) = 0
-    character(len=5), save :: text = 'right', other = 'wrong'
-    integer :: psync(SHMEM_REDUCE_SYNC_SIZE) = SHMEM_SYNC_VALUE
-    real(8), save :: work(SHMEM_REDUCE_MIN_WRKDATA_SIZE)
-    character(len=SHMEM_MAX_NAME_LEN) :: name
-    complex(4), save :: odd(2), both(2)
-    logical, save :: answers(2) = .true., answer = .false.
-    integer(8) :: team, block, inside
-    integer :: error
-    call shmem_init()
-    grid = 3
-    number = 4
-    call shmem_put8(copy, grid, size(grid), shmem_my_pe())
-    call shmem_put8(copy(2, 3), number, 1, 0)
-    call shmem_put8(words, number, 1, 0)
-    call shmem_character_put(other, text, len(text), 0)
-    call shmem_quiet()
-    if (any(copy(1, :) /= 3) .or. copy(2, 3) /= 4 .or. transfer(words(1:2), number) /= 4 .or. words(3) /= 0) stop 1
-    if (other /= 'right') stop 2
-    call shmem_real8_max_to_all(number, copy(1, 1), 1, 0, 0, shmem_n_pes(), work, psync)
-    if (number /= 3 .or. any(psync /= SHMEM_SYNC_VALUE)) stop 3
-    if (shmem_int4_fadd(words(3), 5, 0) /= 0 .or. words(3) /= 5) stop 4
-    call shmem_info_get_name(name)
-    if (name /= SHMEM_VENDOR_STRING) stop 5
-    call shmemx_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, team)
-    if (shmemx_team_my_pe(team) /= 0) stop 6
-    call shmemx_team_destroy(team)
-    if (team /= SHMEM_TEAM_NULL .or. team /= SHMEM_TEAM_INVALID) stop 7
-    odd = [(1.0, 2.0), (-3.0, 4.0)]
-    call shmem_comp4_xor_to_all(both, odd, 2, 0, 0, 1, work, psync)
-    if (any(both /= odd)) stop 8
-    call shmem_get(answers(2), answer, 1, 0)
-    if (answers(2) .or. .not. answers(1)) stop 14
-    answers(2) = .true.
-    call shmem_get(answers, answer, 1, 0)
-    if (answers(1) .or. .not. answers(2)) stop 15
-    call shpalloc(block, 2147483647, error, 0)
-    if (error /= -2) stop 13
-    call shpalloc(block, 64, error, 0)
-    inside = block + 4
-    call shpdeallc(inside, error, 0)
-    if (error /= -5) stop 9
-    call shpclmove(block, 0, error, 0)
-    if (error /= -1) stop 10
-    call shpdeallc(block, error, 1)
-    if (error /= 0) stop 11
-    call shpdeallc(block, error, 0)
-    if (error /= -4) stop 12
-    call shmem_finalize()
-end program main
-";
