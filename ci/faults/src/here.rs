@@ -23,14 +23,22 @@ pub fn has_fortran_modules() -> bool {
     found
 }
 
-/// Waits for something that must come true within this time.
-#[track_caller]
-pub fn until(what: &str, limit: Duration, mut is_true: impl FnMut() -> bool) {
+/// Whether something comes true within this time.
+pub fn comes_true(limit: Duration, mut is_true: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while !is_true() {
-        assert!(begun.elapsed() < limit, "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(5));
+        if begun.elapsed() > limit {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
+    true
+}
+
+/// Waits for something that must come true within this time.
+#[track_caller]
+pub fn until(what: &str, limit: Duration, is_true: impl FnMut() -> bool) {
+    assert!(comes_true(limit, is_true), "waited in vain until {what}");
 }
 
 /// Whether checks that take minutes are to run.

@@ -24,7 +24,7 @@ pub use compiled::{changed, compile, program, program_by, program_with, programs
 pub use complaints::{Complaint, expect_no_complaints};
 pub use given_time::GivenTime;
 pub use group::MemoryGroup;
-pub use here::{has_fortran_modules, has_program, is_long, until};
+pub use here::{comes_true, has_fortran_modules, has_program, is_long, until};
 pub use other_user::{OtherUser, STRANGER};
 pub use oxshmem_test_folder::{TestFolder, not_run};
 pub use parallel::{AT_ONCE, in_parallel};

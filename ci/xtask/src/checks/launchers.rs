@@ -4,22 +4,25 @@
 //! what must come of it; the book's table of launchers is about these rows.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use oxshmem_faults::comes_true;
 
 use crate::checks::conformance::job;
 use crate::counts::{CheckCounts, failed, skipped};
 use crate::product::build;
-use crate::{Outcome, command, default_prefix, rigs, target, top, watchdog};
+use crate::rigs::{self, HeldRig};
+use crate::{Outcome, command, default_prefix, target, top, watchdog};
 
 mod table;
 
 use table::{ExpectedResult, LauncherRow, ROWS, SERVED_PES};
 
 /// How long one job may take before it counts as hung; nothing here waits on purpose.
-const HUNG: &str = "120";
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How a row says so.
 const SKIPPED: &str = "SKIPPED";
 
@@ -35,21 +38,20 @@ pub(crate) fn run(words: &[String]) -> Outcome<CheckCounts> {
     if !default_prefix().join("lib/liboxshmem.so").exists() {
         build::build("release", &default_prefix())?;
     }
-    let stage = LauncherRig { program: compile()?, slurm: None, shows };
+    let mut stage = LauncherRig { program: compile()?, slurm: None, shows };
     let (slurm, others): (Vec<&LauncherRow>, Vec<&LauncherRow>) = rows.into_iter().partition(|row| row.slurm);
-    let mut counts = CheckCounts::default();
-    others.into_iter().for_each(|row| counts += stage.judge(row));
+    let mut counts: CheckCounts = others.into_iter().map(|row| stage.judge(row)).sum();
     if slurm.is_empty() {
         return Ok(counts);
     }
-    match Slurm::start()? {
-        Ok(slurm_runs) => {
-            let stage = LauncherRig { slurm: Some(&slurm_runs), ..stage };
-            slurm.into_iter().for_each(|row| counts += stage.judge(row));
+    match HeldRig::start("slurm-two-nodes", &[], "SLURM_CONF")? {
+        Ok(rig) => {
+            stage.slurm = Some(rig);
+            counts += slurm.into_iter().map(|row| stage.judge(row)).sum();
         }
         Err(why) => {
             println!("{why}");
-            counts += CheckCounts { skipped: slurm.len(), ..CheckCounts::default() };
+            counts.skipped += slurm.len();
         }
     }
     Ok(counts)
@@ -63,14 +65,15 @@ pub(crate) fn compile() -> Outcome<PathBuf> {
 }
 
 /// Where rows run.
-struct LauncherRig<'s> {
+struct LauncherRig {
     program: PathBuf,
-    slurm: Option<&'s Slurm>,
+    /// A Slurm of two nodes, which tells where its configuration is.
+    slurm: Option<HeldRig>,
     /// Whether messages are shown.
     shows: bool,
 }
 
-impl LauncherRig<'_> {
+impl LauncherRig {
     fn judge(&self, row: &LauncherRow) -> CheckCounts {
         if let Some(missing) = row.needs.iter().find(|needed| !command::exists(needed)) {
             return skipped!("{}: there is no {missing} here", row.name);
@@ -83,7 +86,7 @@ impl LauncherRig<'_> {
             Ok(message) => {
                 println!("ok      {}: {}", row.name, row.command);
                 message.lines().filter(|_| self.shows).for_each(|line| println!("        | {line}"));
-                CheckCounts { passed: 1, ..CheckCounts::default() }
+                CheckCounts::one(true)
             }
             Err(why) if why.starts_with(SKIPPED) => {
                 println!("{why}");
@@ -91,14 +94,16 @@ impl LauncherRig<'_> {
             }
             Err(why) => {
                 failed!("{}: {}\n{why}", row.name, row.command);
-                CheckCounts { failed: 1, ..CheckCounts::default() }
+                CheckCounts::one(false)
             }
         }
     }
 
     /// Runs a row to its end. The text is what a job that was to end badly has said.
     fn ending(&self, row: &LauncherRow) -> Outcome<String> {
-        let output = command::output(self.command(row, &["timeout", "-k", "5", HUNG]).stdin(Stdio::null()))?;
+        let output = command::output(
+            self.command(row, &["timeout", "-k", "5", &PATIENCE.as_secs().to_string()]).stdin(Stdio::null()),
+        )?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (stdout, stderr, status) = (text(&output.stdout), text(&output.stderr), output.status.code());
         // The listing of all variables is indented, and no part of what is judged.
@@ -160,7 +165,7 @@ impl LauncherRig<'_> {
         if met {
             servers.iter().for_each(job::kill);
         }
-        let gone = met && until(|| pes.iter().all(|pe| !alive(*pe)));
+        let gone = met && comes_true(PATIENCE, || pes.iter().all(|pe| !alive(*pe)));
         let left: Vec<u32> = pes.into_iter().filter(|pe| alive(*pe)).collect();
         left.iter().for_each(job::kill);
         // It may have been the server, and may hang without it; its status says nothing here.
@@ -183,54 +188,11 @@ impl LauncherRig<'_> {
         let words: Vec<String> = before.iter().copied().chain(row.command.split_whitespace()).map(place).collect();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).env("SHMEM_INFO", "1").envs(row.variables.iter().copied());
-        if let Some(slurm) = self.slurm {
-            command.env("SLURM_CONF", &slurm.configuration);
+        if let Some(slurm) = &self.slurm {
+            command.env("SLURM_CONF", &slurm.told);
         }
         command
     }
-}
-
-/// A Slurm of two nodes that runs until it is dropped.
-struct Slurm {
-    rig: Child,
-    /// While this is open the rig's command does not end.
-    open: Option<ChildStdin>,
-    configuration: String,
-}
-
-impl Slurm {
-    /// Starts it; the inner error says why it cannot be had here.
-    fn start() -> Outcome<Result<Slurm, String>> {
-        let mut command = Command::new(top().join("ci/rigs/slurm-two-nodes"));
-        command.args(["sh", "-c", "echo $SLURM_CONF; exec cat"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut rig = command.spawn().map_err(|error| format!("ci/rigs/slurm-two-nodes: {error}"))?;
-        let open = rig.stdin.take();
-        let mut line = String::new();
-        let mut said = BufReader::new(rig.stdout.take().expect("it is piped"));
-        said.read_line(&mut line).map_err(|error| error.to_string())?;
-        let line = line.trim();
-        if Path::new(line).is_file() {
-            return Ok(Ok(Slurm { rig, open, configuration: line.into() }));
-        }
-        drop(open);
-        let rest: String = said.lines().map_while(Result::ok).collect();
-        match rig.wait().map_err(|error| error.to_string())?.code() {
-            Some(rigs::SKIPPED) => Ok(Err(line.into())),
-            _ => Err(format!("{line}\n{rest}")),
-        }
-    }
-}
-
-impl Drop for Slurm {
-    fn drop(&mut self) {
-        drop(self.open.take());
-        // It cleans up by itself; what it could not clean it has said.
-        let _ = self.rig.wait();
-    }
-}
-
-fn patience() -> Duration {
-    Duration::from_secs(HUNG.parse().expect("a number"))
 }
 
 /// Returns what `read` returns. A launcher whose job takes too long is killed, which ends its output.
@@ -238,7 +200,7 @@ fn within_patience<R>(launcher: u32, read: impl FnOnce() -> R) -> R {
     let (reading, read_to_the_end) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            if read_to_the_end.recv_timeout(patience()) == Err(mpsc::RecvTimeoutError::Timeout) {
+            if read_to_the_end.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
                 job::kill(launcher);
             }
         });
@@ -246,18 +208,6 @@ fn within_patience<R>(launcher: u32, read: impl FnOnce() -> R) -> R {
         drop(reading);
         result
     })
-}
-
-/// Looks again and again, for as long as a job may take.
-fn until(holds: impl Fn() -> bool) -> bool {
-    let begun = Instant::now();
-    while !holds() {
-        if begun.elapsed() > patience() {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    true
 }
 
 /// Whether it runs: a process has ended even if its parent has not waited for it.

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use oxshmem_faults::changed;
+use oxshmem_faults::{changed, comes_true};
 
 use crate::checks::conformance::{self, CaseSelection};
 use crate::counts::{CheckCounts, skipped};
@@ -18,9 +18,7 @@ type Check = fn(&Path) -> Outcome;
 
 /// Conformance programs across both hosts.
 pub(crate) fn across() -> CheckCounts {
-    let mut counts = CheckCounts::default();
-    CaseSelection::across_hosts().iter().for_each(|selection| counts += conformance::run(selection));
-    counts
+    CaseSelection::across_hosts().iter().map(conformance::run).sum()
 }
 
 /// Builds what [`bad_cable`] runs. Returns its words for the emulated machine, whose kernel can make a cable bad.
@@ -44,14 +42,13 @@ pub(crate) fn bad_cable(prefix: &Path, filter: Option<&str>) -> Outcome<CheckCou
     let lost = job.rig.cable("statistics")?;
     let lost = lost.split("dropped ").nth(1).and_then(|rest| rest.split(',').next()).unwrap_or("no");
     println!("transfers were right; one end of the cable has lost {lost} packets");
-    let mut counts = CheckCounts { passed: 1, ..CheckCounts::default() };
+    let mut counts = CheckCounts::one(true);
     counts += conformance::run(&CaseSelection::over_a_bad_cable(BAD, filter));
     Ok(counts)
 }
 
 /// Everything that can happen to a cable that is pulled.
 pub(crate) fn pulled(prefix: &Path) -> CheckCounts {
-    let mut counts = CheckCounts::default();
     let cables: [(&str, Check); 5] = [
         ("a cable that is pulled for 5 s", pulled_for_a_while),
         ("a cable that stays pulled", pulled_for_good),
@@ -59,13 +56,11 @@ pub(crate) fn pulled(prefix: &Path) -> CheckCounts {
         ("rails over two cables", |prefix| over_two_cables(prefix, "tcp")),
         ("rails over two cables by libfabric", |prefix| over_two_cables(prefix, "ofi:tcp")),
     ];
-    for (name, check) in cables {
-        counts += match Rig::new("").map(drop) {
-            Err(why) => skipped!("{name}: {why}"),
-            Ok(()) => CheckCounts::of(name, check(prefix)),
-        };
-    }
-    counts
+    let checked = |(name, check): (&str, Check)| match Rig::new("").map(drop) {
+        Err(why) => skipped!("{name}: {why}"),
+        Ok(()) => CheckCounts::of(name, check(prefix)),
+    };
+    cables.into_iter().map(checked).sum()
 }
 
 /// A job on both hosts whose PEs transfer and check until they are told to stop.
@@ -125,15 +120,12 @@ impl Transfers {
 
     /// Waits until `done`, which must come before the job ends.
     fn wait_until(&mut self, done: impl Fn(&Self) -> bool) -> Outcome {
-        let start = Instant::now();
-        while !done(self) {
-            let ended = self.job.try_wait().map_err(|error| error.to_string())?;
-            if ended.is_some() || start.elapsed() > LIMIT {
-                return Err(format!("the job came to nothing ({ended:?}):\n{}", self.said()));
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
+        let mut ended = None;
+        comes_true(LIMIT, || {
+            ended = self.job.try_wait().expect("our child");
+            ended.is_some() || done(self)
+        });
+        if done(self) { Ok(()) } else { Err(format!("the job came to nothing ({ended:?}):\n{}", self.said())) }
     }
 
     fn ends_well(&mut self) -> Outcome {
@@ -145,16 +137,13 @@ impl Transfers {
 
     /// Waits for the job's end; returns its status and what it said.
     fn end(&mut self) -> Outcome<(Option<i32>, String)> {
-        let start = Instant::now();
-        loop {
-            if let Some(status) = self.job.try_wait().map_err(|error| error.to_string())? {
-                return Ok((status.code(), self.said()));
-            }
-            if start.elapsed() > LIMIT {
-                return Err(format!("it hangs:\n{}", self.said()));
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
+        let mut ended = None;
+        comes_true(LIMIT, || {
+            ended = self.job.try_wait().expect("our child");
+            ended.is_some()
+        });
+        let status = ended.ok_or_else(|| format!("it hangs:\n{}", self.said()))?;
+        Ok((status.code(), self.said()))
     }
 }
 

@@ -1,20 +1,17 @@
 //! Two hosts on one machine (`ci/rigs/network-namespaces`), with a cable between them.
 
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::process::Command;
 
+use super::HeldRig;
 use crate::{Outcome, command, top};
 
-/// The variable by which the rig finds its hosts.
+/// The script of the rig, and the variable by which it finds its hosts.
+const SCRIPT: &str = "network-namespaces";
 const HOSTS: &str = "NETWORK_NAMESPACES";
 
-/// Two hosts, for as long as this lives. If this process is killed, the rig's input ends and with it the rig.
-pub(crate) struct Rig {
-    process: Child,
-    hosts: String,
-}
+/// Two hosts, for as long as this lives.
+pub(crate) struct Rig(HeldRig);
 
 impl Rig {
     /// Makes the hosts, with a cable as bad as `quality` says. `Err` says why they cannot be had here.
@@ -24,23 +21,7 @@ impl Rig {
 
     /// The same with options of the rig's script.
     pub(crate) fn with(quality: &str, options: &[&str]) -> Outcome<Rig> {
-        let mut run = Command::new(script());
-        run.args(["run", "-q", quality]).args(options);
-        run.args(["sh", "-c", &format!("echo \"${HOSTS}\" && exec cat")]);
-        run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut process = run.spawn().map_err(|error| format!("{} cannot be run: {error}", script().display()))?;
-        let mut hosts = String::new();
-        let mut said = BufReader::new(process.stdout.take().expect("it was asked for"));
-        said.read_line(&mut hosts).map_err(|error| error.to_string())?;
-        // The rest of its output has a reader as long as it lives.
-        thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        if hosts.is_empty() {
-            let output = process.wait_with_output().map_err(|error| error.to_string())?;
-            let why = String::from_utf8_lossy(&output.stderr).trim_end().to_string();
-            let refused = output.status.code() == Some(super::SKIPPED);
-            return Err(if refused { why } else { format!("the rig ended with {}: {why}", output.status) });
-        }
-        Ok(Rig { process, hosts: hosts.trim_end().into() })
+        HeldRig::start(SCRIPT, &[&["run", "-q", quality], options].concat(), HOSTS)?.map(Rig)
     }
 
     /// The words before a PE's program that run it on the PE's host.
@@ -50,7 +31,7 @@ impl Rig {
 
     /// Tells a command where the hosts are.
     pub(crate) fn enter<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        command.env(HOSTS, &self.hosts)
+        command.env(HOSTS, &self.0.told)
     }
 
     /// Pulls the cable, plugs it in, or asks it.
@@ -59,13 +40,6 @@ impl Rig {
     }
 }
 
-impl Drop for Rig {
-    fn drop(&mut self) {
-        drop(self.process.stdin.take());
-        let _ = self.process.wait();
-    }
-}
-
 fn script() -> PathBuf {
-    top().join("ci/rigs/network-namespaces")
+    top().join("ci/rigs").join(SCRIPT)
 }

@@ -192,15 +192,17 @@ pub(in crate::checks) fn until_we_end(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// Whether a program may have these namespaces for itself, and mount there.
+pub(super) fn may_unshare(namespaces: &[&str]) -> bool {
+    let mut probe = Command::new("unshare");
+    probe.args(namespaces).args(["mount", "-t", "tmpfs", "none", "/dev/shm"]);
+    command::output(&mut probe).is_ok_and(|output| output.status.success())
+}
+
 /// The launcher in a mount namespace of its own, whose /dev/shm has these options.
 fn private_dev_shm(options: &str, launcher: &Path) -> Result<Command, String> {
     static PERMITTED: OnceLock<bool> = OnceLock::new();
-    let permitted = PERMITTED.get_or_init(|| {
-        let mut probe = Command::new("unshare");
-        probe.args(["-m", "mount", "-t", "tmpfs", "none", "/dev/shm"]);
-        probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-    });
-    if !permitted {
+    if !PERMITTED.get_or_init(|| may_unshare(&["-m"])) {
         return Err("a mount namespace of one's own is not permitted here (unshare -m)".to_string());
     }
     let script = format!("mount -t tmpfs -o {options} none /dev/shm && exec \"$@\"");

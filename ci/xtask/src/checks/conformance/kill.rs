@@ -6,13 +6,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use oxshmem_faults::comes_true;
 
 use super::program::{executables, output_folder};
 use super::{CaseResult, CaseSelection, CaseVerdict, job};
-use crate::command;
+use crate::{command, watchdog};
 
 const MOMENTS: u64 = 20;
 const PES: &str = "4";
@@ -37,7 +39,7 @@ pub(super) fn run(options: &CaseSelection) -> Vec<CaseResult> {
             return vec![CaseResult { name: "kill/rounds".to_string(), items, verdict: CaseVerdict::Failed(why) }];
         }
     };
-    if !namespaces_permitted() {
+    if !job::may_unshare(&["-m", "-i"]) {
         let why = "namespaces of one's own are not permitted here (unshare -m -i)".to_string();
         return vec![CaseResult { name: "kill".to_string(), items, verdict: CaseVerdict::Skipped(why) }];
     }
@@ -60,12 +62,6 @@ fn build(options: &CaseSelection) -> Result<PathBuf, String> {
     let source = crate::top().join("crates/shmem-c/tests/kill/rounds.c");
     command::compile(&options.prefix, &[], &[source], &executable)?;
     Ok(executable)
-}
-
-fn namespaces_permitted() -> bool {
-    let mut probe = Command::new("unshare");
-    probe.args(["-m", "-i", "mount", "-t", "tmpfs", "none", "/dev/shm"]).stderr(Stdio::null());
-    probe.status().is_ok_and(|status| status.success())
 }
 
 /// One job, one death, and the look around afterwards. The last lines of the script's output are what the job left.
@@ -129,43 +125,32 @@ fn kill_and_look(
 }
 
 fn nobody_left(mark: &str) -> Result<(), String> {
-    let start = Instant::now();
-    loop {
-        let left = processes(mark);
-        if left.is_empty() {
-            return Ok(());
-        }
-        if start.elapsed() > PATIENCE {
-            for (pid, _) in &left {
-                job::kill(pid);
-            }
-            return Err(format!("still alive: {left:?}"));
-        }
-        thread::sleep(Duration::from_millis(10));
+    let mut left = Vec::new();
+    let are_gone = || {
+        left = processes(mark);
+        left.is_empty()
+    };
+    if comes_true(PATIENCE, are_gone) {
+        return Ok(());
     }
+    left.iter().for_each(|(pid, _)| job::kill(pid));
+    Err(format!("still alive: {left:?}"))
 }
 
 fn wait_for_processes(mark: &str, executable: &Path) -> Vec<u32> {
     let executable = fs::canonicalize(executable).unwrap_or_default();
-    let start = Instant::now();
-    while start.elapsed() < PATIENCE {
-        let found: Vec<u32> =
-            processes(mark).into_iter().filter(|(_, exe)| *exe == executable).map(|(pid, _)| pid).collect();
-        if !found.is_empty() {
-            return found;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    Vec::new()
+    let mut found = Vec::new();
+    comes_true(PATIENCE, || {
+        found = processes(mark).into_iter().filter(|(_, exe)| *exe == executable).map(|(pid, _)| pid).collect();
+        !found.is_empty()
+    });
+    found
 }
 
 /// The processes whose environment carries the mark, with their executables. Dead ones have no environment.
 fn processes(mark: &str) -> Vec<(u32, PathBuf)> {
     let mark = format!("{MARK}={mark}").into_bytes();
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let pids = watchdog::processes().into_iter().map(|process| process.pid);
     pids.filter(|pid| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable == mark)
