@@ -3,6 +3,9 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use oxshmem_faults::wrapper;
 
 use crate::{Outcome, disk, top};
 
@@ -65,12 +68,16 @@ pub(crate) fn output(command: &mut Command) -> Outcome<Output> {
     command.output().map_err(|error| cannot_start(command, &error))
 }
 
-/// Compiles a C program with an installation's wrapper, as a user does. The other lane may build and run the same program: its name
+/// Compiles a program with the wrapper of its language, as a user does. The other lane may build and run the same program: its name
 /// stands for a whole one at any time.
 pub(crate) fn compile(prefix: &Path, options: &[&str], sources: &[PathBuf], program: &Path) -> Outcome {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
     disk::make_folder(program.parent().unwrap_or(program))?;
-    let fresh = program.with_extension(format!("fresh-{}", std::process::id()));
-    read(Command::new(prefix.join("bin/oshcc")).args(options).args(sources).arg("-o").arg(&fresh))?;
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let fresh = disk::added(program, &format!(".{}-{number}", std::process::id()));
+    let wrapper =
+        sources.first().and_then(|source| wrapper(source)).ok_or("no source is in a language with a wrapper")?;
+    read(Command::new(prefix.join("bin").join(wrapper)).args(options).args(sources).arg("-o").arg(&fresh))?;
     std::fs::rename(&fresh, program).map_err(|error| format!("{}: {error}", program.display()))
 }
 

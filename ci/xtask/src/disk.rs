@@ -26,6 +26,13 @@ pub(crate) fn remove(path: &Path) -> Outcome {
     fs::remove_file(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// The path with these letters behind it.
+pub(crate) fn added(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
 /// Writes a file, with the folders on the way to it.
 pub(crate) fn write(path: &Path, text: &str) -> Outcome {
     make_folder(path.parent().unwrap_or(path))?;

@@ -51,6 +51,13 @@ struct CaseResult {
     verdict: CaseVerdict,
 }
 
+impl CaseResult {
+    /// A failure of something that is no case.
+    fn failure(name: &str, why: String) -> CaseResult {
+        CaseResult { name: name.into(), items: Vec::new(), verdict: CaseVerdict::Failed(why) }
+    }
+}
+
 /// One case of one build with one number of PEs.
 struct CaseRun<'a> {
     built: &'a Built,
@@ -71,14 +78,11 @@ impl CaseRun<'_> {
 pub(crate) fn build(options: &CaseSelection) -> Outcome {
     let programs = program::all(options);
     let built = in_parallel(AT_ONCE, &programs, |program| program.build(options));
-    let failure = |built| match built {
-        Err(CaseVerdict::Failed(why)) => Some(why),
-        _ => None,
+    let outcome = |built| match built {
+        Err(CaseVerdict::Failed(why)) => Err(why),
+        _ => Ok(()),
     };
-    match built.into_iter().find_map(failure) {
-        Some(why) => Err(why),
-        None => Ok(()),
-    }
+    built.into_iter().try_for_each(outcome)
 }
 
 /// Runs everything that `options` selects and prints one line per failure and per reason to skip.
@@ -132,14 +136,11 @@ pub(crate) fn run_timed(options: &CaseSelection) -> (CheckCounts, Vec<(Duration,
 
 /// A failure for each text of the filter that no case has in its name.
 fn texts_without_a_case(options: &CaseSelection, built: &[&Built]) -> Vec<CaseResult> {
-    let mut names = Vec::new();
-    for built in built {
-        names.extend(built.cases.iter().map(|case| format!("{}/{}", built.name, case.name)));
-    }
-    let failure = |text: &str| {
-        let why = "the filter has it, and no case has such a name".to_string();
-        CaseResult { name: text.to_string(), items: Vec::new(), verdict: CaseVerdict::Failed(why) }
+    let names = |built: &&Built| -> Vec<String> {
+        built.cases.iter().map(|case| format!("{}/{}", built.name, case.name)).collect()
     };
+    let names: Vec<String> = built.iter().flat_map(names).collect();
+    let failure = |text| CaseResult::failure(text, "the filter has it, and no case has such a name".into());
     options.texts_without_a_case(&names).into_iter().map(failure).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Moves debug information from programs and libraries into files of its own, or removes it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::product::recipe::Recipe;
 use crate::{Outcome, command, disk};
@@ -14,7 +14,7 @@ pub(crate) fn strip(recipe: &Recipe, tree: &Path, file: &Path) -> Outcome {
         return Ok(());
     }
     let path = tree.join(file);
-    let apart = recipe.debug.map(|folder| folder.join(FOLDER).join(added(file, ".debug")));
+    let apart = recipe.debug.map(|folder| folder.join(FOLDER).join(disk::added(file, ".debug")));
     if let Some(apart) = &apart {
         disk::make_folder(apart.parent().expect("it lies in a folder"))?;
         command::run(recipe.toolchain.tool("objcopy").arg("--only-keep-debug").arg(&path).arg(apart))?;
@@ -26,10 +26,4 @@ pub(crate) fn strip(recipe: &Recipe, tree: &Path, file: &Path) -> Outcome {
     let mut link = std::ffi::OsString::from("--add-gnu-debuglink=");
     link.push(&apart);
     command::run(recipe.toolchain.tool("objcopy").arg(link).arg(&path))
-}
-
-fn added(file: &Path, ending: &str) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }

@@ -1,7 +1,6 @@
 //! Which behaviour is shown by which case: the lists `behaviours.txt` beside the programs, joined with the results.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 
 use super::program::output_folder;
@@ -24,7 +23,6 @@ pub(super) fn write(options: &CaseSelection, results: &[CaseResult]) -> Vec<Case
             shown.entry(item).or_default().push((name, verdict));
         }
     }
-    let failure = |name: String, why| CaseResult { name, items: Vec::new(), verdict: CaseVerdict::Failed(why) };
     let mut failures = Vec::new();
     let mut page =
         String::from("| behaviour | title | cases | passed | failed | skipped |\n|---|---|---|---|---|---|\n");
@@ -32,16 +30,16 @@ pub(super) fn write(options: &CaseSelection, results: &[CaseResult]) -> Vec<Case
         let rows = shown.remove(behaviour.item.as_str()).unwrap_or_default();
         if rows.is_empty() && behaviour.must_be_tested && options.selects_everything() {
             let why = format!("no case shows it ({})", behaviour.title);
-            failures.push(failure(behaviour.item.clone(), why));
+            failures.push(CaseResult::failure(&behaviour.item, why));
         }
         page += &line(&behaviour, &rows);
     }
     for item in shown.keys().filter(|_| options.selects_everything()) {
         let why = "cases name it, and no list of behaviours has it".to_string();
-        failures.push(failure(item.to_string(), why));
+        failures.push(CaseResult::failure(item, why));
     }
     if let Err(why) = disk::write(&output_folder().join("coverage.md"), &page) {
-        failures.push(failure("coverage".to_string(), why));
+        failures.push(CaseResult::failure("coverage", why));
     }
     failures
 }
@@ -57,9 +55,7 @@ fn line(behaviour: &Behaviour, rows: &[(&str, &CaseVerdict)]) -> String {
     let passed = count(|verdict| matches!(verdict, CaseVerdict::Passed));
     let failed = count(|verdict| matches!(verdict, CaseVerdict::Failed(_)));
     let skipped = count(|verdict| matches!(verdict, CaseVerdict::Skipped(_)));
-    let mut line = String::new();
-    let _ = writeln!(line, "| {item} | {title} | {} | {passed} | {failed} | {skipped} |", cases.join(" "));
-    line
+    format!("| {item} | {title} | {} | {passed} | {failed} | {skipped} |\n", cases.join(" "))
 }
 
 fn behaviours() -> Vec<Behaviour> {

@@ -46,10 +46,8 @@ pub(super) fn run(options: &CaseSelection) -> Vec<CaseResult> {
     let mut results = Vec::new();
     for victim in [Victim::Launcher, Victim::Pe] {
         for moment in 0..MOMENTS {
-            let verdict = match kill_at(options, &program, victim, moment) {
-                Ok(()) => CaseVerdict::Passed,
-                Err(why) => CaseVerdict::Failed(why),
-            };
+            let ended = kill_at(options, &program, victim, moment);
+            let verdict = ended.map_or_else(CaseVerdict::Failed, |()| CaseVerdict::Passed);
             let name = format!("kill/{victim:?} at moment {moment}");
             results.push(CaseResult { name, items: items.clone(), verdict });
         }

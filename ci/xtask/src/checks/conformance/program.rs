@@ -13,6 +13,7 @@ use std::time::SystemTime;
 use oxshmem_faults::{changed, wrapper};
 
 use super::{CaseSelection, CaseVerdict, ConformanceCase, Instrumentation};
+use crate::command;
 
 /// One build of one source.
 pub(super) struct ConformanceProgram {
@@ -157,30 +158,18 @@ impl ConformanceProgram {
         if built.is_some_and(|built| self.ingredients.is_some_and(|ingredients| ingredients < built)) {
             return Ok(());
         }
-        let folder = executable.parent().expect("the executable is in a folder");
-        fs::create_dir_all(folder)
-            .map_err(|e| CaseVerdict::Failed(format!("cannot make {}: {e}", folder.display())))?;
-        let wrapper = wrapper(&self.source).expect("only sources with a wrapper are programs");
-        let mut command = Command::new(options.prefix.join("bin").join(wrapper));
-        command.args(["-g", "-O1", "-Wall", "-Wextra", "-Werror"]);
-        if wrapper == "oshcc" {
-            command.args(["-std=gnu11", "-pthread"]);
-        }
-        command.args(match options.instrumentation {
+        let of_language = if wrapper(&self.source) == Some("oshcc") { &["-std=gnu11", "-pthread"][..] } else { &[] };
+        let instrumented = match options.instrumentation {
             Instrumentation::Nothing => &[][..],
             Instrumentation::Sanitizers => &["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
             Instrumentation::Races => &["--race"],
-        });
-        command.arg("-I").arg(tests_folder()).args(&self.flags).args(more);
-        // The steps of the other lane build and run the same programs: a name has a whole program at any time.
-        let fresh = executable.with_file_name(format!("{}.{}", self.name, std::process::id()));
-        command.arg(&self.source).arg("-o").arg(&fresh);
-        let output = command.output().map_err(|e| CaseVerdict::Skipped(format!("{wrapper} cannot be run: {e}")))?;
-        if output.status.success() {
-            return fs::rename(&fresh, executable)
-                .map_err(|e| CaseVerdict::Failed(format!("{} cannot be renamed: {e}", fresh.display())));
-        }
-        Err(CaseVerdict::Failed(format!("does not build:\n{}", String::from_utf8_lossy(&output.stderr))))
+        };
+        let headers = format!("-I{}", tests_folder().display());
+        let mut words = vec!["-g", "-O1", "-Wall", "-Wextra", "-Werror", &headers];
+        words.extend([of_language, instrumented, more].concat());
+        words.extend(self.flags.iter().map(String::as_str));
+        let compiled = command::compile(&options.prefix, &words, std::slice::from_ref(&self.source), executable);
+        compiled.map_err(|why| CaseVerdict::Failed(format!("does not build: {why}")))
     }
 
     fn cases(&self, executable: &Path) -> Result<Vec<ConformanceCase>, CaseVerdict> {

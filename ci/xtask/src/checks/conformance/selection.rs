@@ -138,29 +138,25 @@ impl CaseSelection {
 
     /// The cases that `filter` selects, or a few, over a cable as bad as `quality`.
     pub(crate) fn over_a_bad_cable(quality: &str, filter: Option<&str>) -> CaseSelection {
-        let filter = filter.unwrap_or("smoke/,rma/RMA_1");
-        let hosts = Some(quality.to_string());
         // Cards would go past the cable.
-        let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), "tcp".to_string())]];
-        let filter = Some(filter.into());
-        CaseSelection { pes: vec![2], filter, nodes: 2, hosts, environments, emulated: true, ..CaseSelection::usual() }
+        let selection = CaseSelection::between("tcp", 2, 2, Some(filter.unwrap_or("smoke/,rma/RMA_1").into()));
+        CaseSelection { hosts: Some(quality.to_string()), emulated: true, ..selection }
     }
 
     /// A part of the cases, with two PEs on each of two nodes, over this transport: enough to reach every kind of operation
     /// between nodes.
     pub(crate) fn over(transport: &str) -> CaseSelection {
-        let environments = vec![vec![("SHMEM_TRANSPORT".to_string(), transport.to_string())]];
         let programs = "rma/,random/,amo/,signals/,ordering/,contexts/,locks/,reduce/";
-        CaseSelection { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
+        CaseSelection::between(transport, 2, 4, Some(programs.into()))
     }
 
     /// The cases that update words, with the atomics of this transport: those of a PE on itself and on its node use it too.
     pub(crate) fn with_atomics_of(transport: &str) -> CaseSelection {
-        let variables = [("SHMEM_TRANSPORT", transport), ("SHMEM_AMO", "network")];
-        let environments = vec![variables.map(|(name, value)| (name.to_string(), value.to_string())).to_vec()];
         let programs = "amo/AMO_3,amo/AMO_4,amo/AMO_5,amo/AMO_7,amo/AMO_9,signals/SIG_4,signals/SIG_7,locks/LCK_1,\
             locks/LCK_2,random/";
-        CaseSelection { pes: vec![4], nodes: 2, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
+        let mut selection = CaseSelection::between(transport, 2, 4, Some(programs.into()));
+        selection.environments[0].push(("SHMEM_AMO".into(), "network".into()));
+        selection
     }
 
     /// The cases that `filter` selects, or all, with these numbers of PEs and nodes over this transport.
