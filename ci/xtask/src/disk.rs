@@ -1,5 +1,6 @@
 //! Files and folders, with errors that name them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,21 @@ pub(crate) fn read(path: &Path) -> Outcome<String> {
 /// Removes a file.
 pub(crate) fn remove(path: &Path) -> Outcome {
     fs::remove_file(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The files and links of a tree, by their paths in it.
+pub(crate) fn files(tree: &Path) -> Outcome<BTreeSet<PathBuf>> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![tree.to_path_buf()]);
+    while let Some(folder) = open.pop() {
+        for path in entries(&folder)? {
+            if path.is_dir() && !path.is_symlink() {
+                open.push(path);
+            } else {
+                found.insert(path.strip_prefix(tree).expect("it lies in the tree").to_path_buf());
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The path with these letters behind it.

@@ -4,19 +4,19 @@
 //! the checks do not do that.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use proc_macro2::{TokenStream, TokenTree};
 use serde_json::Value;
 
+use crate::checks::house::leaves;
 use crate::counts::{CheckCounts, failed, skipped};
 use crate::product::crates::metadata;
-use crate::{Outcome, command, top};
+use crate::{Outcome, command, disk, top};
 
 pub(crate) fn check() -> Outcome<CheckCounts> {
     let metadata = metadata()?;
-    let policy = std::fs::read_to_string(top().join("deny.toml")).map_err(|error| format!("deny.toml: {error}"))?;
+    let policy = disk::read(&top().join("deny.toml"))?;
     let mut counts = CheckCounts::default();
     let mut report = |subject: &str, found: Vec<String>| {
         found.iter().for_each(|line| failed!("{line}"));
@@ -24,8 +24,7 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
         counts += CheckCounts::one(found.is_empty());
     };
     report("dependencies that no file uses", unused(&metadata, |folder, build| words_below(&folder, build)));
-    let page =
-        std::fs::read_to_string(top().join("ARCHITECTURE.md")).map_err(|error| format!("ARCHITECTURE.md: {error}"))?;
+    let page = disk::read(&top().join("ARCHITECTURE.md"))?;
     report("dependencies without a row in ARCHITECTURE.md", without_a_row(&metadata, &page));
     report("licences that deny.toml does not allow", strange_licences(&metadata, &allowed(&policy)));
     counts += deny()?;
@@ -51,37 +50,22 @@ fn deny() -> Outcome<CheckCounts> {
 
 /// The words of the Rust files of a package. `build` asks for those of the build script alone.
 fn words_below(folder: &Path, build: bool) -> BTreeSet<String> {
-    let mut words = BTreeSet::new();
     if build {
-        collect_words(&folder.join("build.rs"), &mut words);
-        return words;
+        return words_in(&folder.join("build.rs")).collect();
     }
-    let mut open = ["src", "tests", "examples", "benches"].map(|name| folder.join(name)).to_vec();
-    while let Some(path) = open.pop() {
-        match std::fs::read_dir(&path) {
-            Ok(entries) => open.extend(entries.flatten().map(|entry| entry.path())),
-            Err(_) if path.extension().is_some_and(|end| end == "rs") => collect_words(&path, &mut words),
-            Err(_) => {}
-        }
-    }
-    words
+    let folders = ["src", "tests", "examples", "benches"].map(|name| folder.join(name));
+    let files = |folder: &PathBuf| -> Vec<PathBuf> {
+        disk::files(folder).unwrap_or_default().iter().map(|file| folder.join(file)).collect()
+    };
+    let files = folders.iter().flat_map(files).filter(|path| path.extension().is_some_and(|end| end == "rs"));
+    files.flat_map(|file| words_in(&file)).collect()
 }
 
-fn collect_words(file: &Path, words: &mut BTreeSet<String>) {
-    fn walk(tokens: TokenStream, words: &mut BTreeSet<String>) {
-        for token in tokens {
-            match token {
-                TokenTree::Ident(word) => drop(words.insert(word.to_string())),
-                TokenTree::Group(group) => walk(group.stream(), words),
-                // `serde(with = "serde_bytes")` names a crate in a text.
-                TokenTree::Literal(literal) => drop(words.insert(literal.to_string().trim_matches('"').to_owned())),
-                TokenTree::Punct(_) => {}
-            }
-        }
-    }
+/// The words of a file. `serde(with = "serde_bytes")` names a crate in a text.
+fn words_in(file: &Path) -> impl Iterator<Item = String> + use<> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     // A file that does not lex does not compile either: the compiler says so.
-    walk(text.parse().unwrap_or_default(), words);
+    leaves(text.parse().unwrap_or_default()).map(|token| token.to_string().trim_matches('"').to_owned())
 }
 
 /// Dependencies of our packages that no row of ARCHITECTURE.md's table of dependencies names.

@@ -1,10 +1,10 @@
 //! The installed examples: built by their own Makefile and CMake file, as a user would, and run at several numbers of PEs.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use crate::command::{self, with_tools};
 use crate::counts::{CheckCounts, failed, skipped};
-use crate::{Outcome, command, disk, target};
+use crate::{Outcome, disk, target};
 
 /// Numbers of PEs of a run.
 const PES: &[u32] = &[1, 3, 4];
@@ -56,14 +56,6 @@ fn by_cmake(prefix: &Path, folder: &Path) -> Outcome<CheckCounts> {
     command::read(with_tools("cmake", prefix).arg("--build").arg(&out))?;
     command::read(with_tools("ctest", prefix).arg("--test-dir").arg(&out))?;
     Ok(CheckCounts::one(true))
-}
-
-/// A program with the tools of the installation first in its `PATH`.
-fn with_tools(program: &str, prefix: &Path) -> Command {
-    let paths = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new(program);
-    command.env("PATH", format!("{}:{paths}", prefix.join("bin").display()));
-    command
 }
 
 #[cfg(test)]

@@ -11,8 +11,10 @@ mod sources;
 mod vocabulary;
 mod words;
 
+use proc_macro2::{TokenStream, TokenTree};
+
+use crate::Outcome;
 use crate::counts::{CheckCounts, failed};
-use crate::{Outcome, top};
 
 use sources::SourceFile;
 
@@ -54,9 +56,17 @@ struct Breach {
     detail: String,
 }
 
+/// The words, texts and signs among tokens, inside of all brackets.
+pub(crate) fn leaves(tokens: TokenStream) -> Box<dyn Iterator<Item = TokenTree>> {
+    Box::new(tokens.into_iter().flat_map(|token| match token {
+        TokenTree::Group(group) => leaves(group.stream()),
+        leaf => Box::new(std::iter::once(leaf)),
+    }))
+}
+
 /// Says which places break a rule.
 pub(crate) fn run() -> Outcome<CheckCounts> {
-    let sources = sources::read(&top())?;
+    let sources = sources::read()?;
     let mut counts = CheckCounts::default();
     for rule in RULES {
         let breaches = (rule.find)(&sources);

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::checks::workspace_tests::unit_packages;
 use crate::counts::{CheckCounts, failed, skipped};
-use crate::{Outcome, command, target, top};
+use crate::{Outcome, command, disk, target, top};
 
 /// Budgets: a line for each operation, with a column for each of [`WAYS`].
 const BUDGETS: &str = "ci/instructions/budgets.txt";
@@ -64,7 +64,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let folder = target().join("instructions");
     let program = folder.join("count");
     command::compile(prefix, &["-O1"], &[top().join("ci/instructions/count.c")], &program)?;
-    let text = std::fs::read_to_string(top().join(BUDGETS)).map_err(|error| format!("{BUDGETS}: {error}"))?;
+    let text = disk::read(&top().join(BUDGETS))?;
     let mut counts = CheckCounts::default();
     for (column, way) in WAYS.iter().enumerate() {
         let library = way.library.map(|library| library.build(&folder)).transpose()?;

@@ -72,10 +72,8 @@ const FOUND: &[(&str, &str)] = &[
 
 /// Asks `man` as a user does who has the tools in `PATH`.
 fn found(prefix: &Path, name: &str, file: &str) -> Outcome {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut man = Command::new("man");
-    man.env("PATH", format!("{}:{path}", prefix.join("bin").display())).env_remove("MANPATH");
-    let shown = command::read(man.args(["-w", name]))?;
+    let mut man = command::with_tools("man", prefix);
+    let shown = command::read(man.env_remove("MANPATH").args(["-w", name]))?;
     if shown.trim_end().ends_with(file) { Ok(()) } else { Err(format!("shows {}", shown.trim_end())) }
 }
 

@@ -12,39 +12,15 @@
 //! Faults that were found in this library from outside carry `fault` and their number; `ci/faults/README.md` lists them.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use crate::checks::{launchers, rust_tests};
 use crate::counts::{CheckCounts, failed};
-use crate::{Outcome, command, top};
-
-/// The crates that have such tests.
-const CRATES: &[&str] = &[
-    "oxshmem-faults",
-    "oxshmem-launcher",
-    "oxshmem-base",
-    "oxshmem-bootstrap",
-    "oxshmem-flight",
-    "oxshmem-heap",
-    "oxshmem-os",
-    "oxshmem-profile",
-    "oxshmem-topology",
-    "oxshmem-transport",
-    "oxshmem-transport-ofi",
-    "oxshmem-transport-tcp",
-    "oxshmem-transport-ucx",
-    "oxshmem-runtime",
-    "oxshmem",
-];
+use crate::{Outcome, command};
 
 /// Runs them all, and shows the messages that users get.
 pub(crate) fn run() -> Outcome<CheckCounts> {
     let mut command = command::cargo();
-    command.arg("test").args(CRATES.iter().flat_map(|name| ["--package", name])).args([
-        "--lib",
-        "--tests",
-        "--examples",
-    ]);
+    command.args(["test", "--workspace", "--lib", "--tests", "--examples"]);
     let mut counts = rust_tests::count_shown(command.args(["--", "problem_", "fault_", "--show-output"]))?;
     counts += launchers::run(&["problem".to_owned()])?;
     Ok(counts)
@@ -83,11 +59,9 @@ pub(crate) fn list() -> Outcome<CheckCounts> {
 
 /// All tests that are named after a fault or a problem, by its number.
 fn tests_in_source() -> Outcome<BTreeMap<String, FaultTests>> {
-    let mut grep = Command::new("git");
-    grep.args(["grep", "-oE", r"fn (fault|problem)_[A-Z0-9]+_[A-Za-z0-9_]+\(", "--", "*.rs"]).current_dir(top());
-    let output = command::output(&mut grep)?;
+    let grep = ["grep", "-oE", r"fn (fault|problem)_[A-Z0-9]+_[A-Za-z0-9_]+\(", "--", "*.rs"];
     let mut tests: BTreeMap<String, FaultTests> = BTreeMap::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
+    for line in command::read(&mut command::git(&grep))?.lines() {
         let (number, test) = named(line).ok_or_else(|| format!("git grep printed {line:?}"))?;
         tests.entry(number).or_default().push(test);
     }

@@ -72,10 +72,11 @@ struct Checkout {
 
 impl Checkout {
     fn of(revision: &str) -> Outcome<Self> {
-        let commit = command::read(git().args(["rev-parse", "--verify", &format!("{revision}^{{commit}}")]))?;
+        let commit = command::read(&mut command::git(&["rev-parse", "--verify", &format!("{revision}^{{commit}}")]))?;
         let folder = target().join("revisions").join(commit.trim());
         if !folder.exists() {
-            command::run(git().args(["worktree", "add", "--quiet", "--detach"]).arg(&folder).arg(commit.trim()))?;
+            let mut add = command::git(&["worktree", "add", "--quiet", "--detach"]);
+            command::run(add.arg(&folder).arg(commit.trim()))?;
         }
         Ok(Self { folder })
     }
@@ -91,7 +92,7 @@ impl Checkout {
 impl Drop for Checkout {
     /// Removes the sources, which are in git; the build folder stays.
     fn drop(&mut self) {
-        if let Err(why) = command::run(git().args(["worktree", "remove", "--force"]).arg(&self.folder)) {
+        if let Err(why) = command::run(command::git(&["worktree", "remove", "--force"]).arg(&self.folder)) {
             println!("left behind: {why}");
         }
     }
@@ -206,12 +207,6 @@ fn collectives(before: &Checkout, shapes: &[(u32, u32)], rounds: usize) -> Outco
         }
     }
     Ok(())
-}
-
-fn git() -> Command {
-    let mut git = Command::new("git");
-    git.current_dir(top());
-    git
 }
 
 #[cfg(test)]

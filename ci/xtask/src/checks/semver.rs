@@ -3,29 +3,18 @@
 //! No version is published yet, so the baseline is a revision of this repository, named in a committed file. The tool is
 //! not small, so the checks of the project go without it: they compare the list of public items ([`crate::checks::public_api`]).
 
-use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
-
 use crate::counts::{CheckCounts, skipped};
-use crate::{Outcome, command, top};
+use crate::{Outcome, command, disk, top};
 
 /// The crate that users depend on.
 const PACKAGE: &str = "oxshmem";
-
-/// Where the baseline stands. It moves when the interface is meant to break, together with the version.
-fn baseline() -> PathBuf {
-    top().join("crates/shmem/semver-baseline.txt")
-}
 
 /// Compares the interface with that of `revision`, or of the baseline.
 pub(crate) fn check(revision: Option<&str>) -> Outcome<CheckCounts> {
     let revision = match revision {
         Some(revision) => revision.to_owned(),
-        None => fs::read_to_string(baseline())
-            .map_err(|error| format!("{}: {error}", baseline().display()))?
-            .trim()
-            .to_owned(),
+        // It moves when the interface is meant to break, together with the version.
+        None => disk::read(&top().join("crates/shmem/semver-baseline.txt"))?.trim().to_owned(),
     };
     let installed = command::output(command::cargo().args(["semver-checks", "--version"]))?;
     if !installed.status.success() {
@@ -35,8 +24,7 @@ pub(crate) fn check(revision: Option<&str>) -> Outcome<CheckCounts> {
         ));
     }
     let tool = String::from_utf8_lossy(&installed.stdout).trim().to_owned();
-    let known =
-        Command::new("git").args(["cat-file", "-e", &format!("{revision}^{{commit}}")]).current_dir(top()).output();
+    let known = command::git(&["cat-file", "-e", &format!("{revision}^{{commit}}")]).output();
     if !known.is_ok_and(|known| known.status.success()) {
         return Ok(skipped(&format!("revision {revision} is not in this clone; `git fetch --unshallow` may bring it")));
     }

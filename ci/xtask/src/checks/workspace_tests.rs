@@ -70,34 +70,19 @@ pub(super) fn faults() -> Outcome<CheckCounts> {
         let tests = names.into_iter().flat_map(|name| ["--test", name.as_str()]);
         ["--package", "oxshmem-faults"].into_iter().chain(more).chain(tests).collect::<Vec<_>>()
     });
-    let mut counts = CheckCounts::default();
-    for counted in in_parallel(AT_ONCE, &selections, |selection| cargo_test(selection)) {
-        counts += counted?;
-    }
-    Ok(counts)
+    in_parallel(AT_ONCE, &selections, |selection| cargo_test(selection)).into_iter().sum()
 }
 
 /// The models of `oxshmem-runtime` and `oxshmem-transport`, in a folder of their own because they are built with other atomics.
 pub(super) fn loom() -> Outcome<CheckCounts> {
-    let fetched = command::output(command::cargo().args(["fetch", "--locked"]).current_dir(top()))?;
+    let fetched = command::output(command::cargo().args(["fetch", "--locked"]))?;
     if !fetched.status.success() {
         return Ok(skipped!("the model checker: it is not on this machine and cannot be fetched"));
     }
     let mut command = command::cargo();
     command.env("RUSTFLAGS", "--cfg loom").env("RUST_BACKTRACE", "0");
-    command.args([
-        "test",
-        "--profile",
-        "loom",
-        "--package",
-        "oxshmem-runtime",
-        "--package",
-        "oxshmem-transport",
-        "--lib",
-        "loom_",
-        "--target-dir",
-    ]);
-    count(command.arg(target().join("loom")))
+    command.args(["test", "--profile", "loom", "--package", "oxshmem-runtime", "--package", "oxshmem-transport"]);
+    count(command.args(["--lib", "loom_", "--target-dir"]).arg(target().join("loom")))
 }
 
 /// Tests of one package that Miri runs.

@@ -1,11 +1,10 @@
 //! The Fortran modules of an installation. Every other compiler needs modules of its own, made from the same sources.
 
-use std::fs;
 use std::path::Path;
 
 use oxshmem_api::generate::fortran_2008;
 
-use crate::disk::write;
+use crate::disk::{self, write};
 use crate::product::recipe::Recipe;
 use crate::{Outcome, command};
 
@@ -33,5 +32,5 @@ pub(crate) fn modules(recipe: &Recipe, prefix: &Path, sources: &[&str]) -> Outco
         command::run(compiler.arg(source))?;
     }
     command::run(recipe.toolchain.tool("ar").arg("crsD").arg(libraries.join(ARCHIVE)).arg(&object))?;
-    fs::remove_file(&object).map_err(|error| format!("{}: {error}", object.display()))
+    disk::remove(&object)
 }

@@ -9,8 +9,8 @@ use crate::{Outcome, disk, top};
 
 /// Brings the files up to date.
 pub(crate) fn write() -> Outcome {
-    for path in strays()? {
-        fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    for path in strays() {
+        disk::remove(&path)?;
     }
     for file in files() {
         let path = top().join(&file.path);
@@ -25,7 +25,7 @@ pub(crate) fn write() -> Outcome {
 
 /// Fails when a file is not what the table says.
 pub(crate) fn check() -> Outcome {
-    let mut stale: Vec<String> = strays()?.iter().map(|path| path.display().to_string()).collect();
+    let mut stale: Vec<String> = strays().iter().map(|path| path.display().to_string()).collect();
     for file in files() {
         if !fs::read_to_string(top().join(&file.path)).is_ok_and(|text| text == file.text) {
             stale.push(file.path);
@@ -35,12 +35,9 @@ pub(crate) fn check() -> Outcome {
 }
 
 /// Files in the generated folder that the table does not ask for.
-fn strays() -> Outcome<Vec<PathBuf>> {
-    let Ok(folder) = fs::read_dir(top().join(EXPORTS)) else {
-        return Ok(Vec::new());
-    };
+fn strays() -> Vec<PathBuf> {
     let wanted: Vec<PathBuf> = files().iter().map(|file| top().join(&file.path)).collect();
-    let present: Result<Vec<PathBuf>, _> = folder.map(|entry| entry.map(|entry| entry.path())).collect();
-    let present = present.map_err(|error| format!("{EXPORTS}: {error}"))?;
-    Ok(present.into_iter().filter(|path| !wanted.contains(path)).collect())
+    let mut present = disk::entries(&top().join(EXPORTS)).unwrap_or_default();
+    present.retain(|path| !wanted.contains(path));
+    present
 }

@@ -14,7 +14,7 @@ const LIST: &str = "share/oxshmem/files.txt";
 /// Copies a staged tree, and removes files of an earlier installation that it does not have. `is_package`: others install it, whose
 /// index for apropos has the pages of all packages.
 pub(crate) fn put(stage: &Path, prefix: &Path, is_package: bool) -> Outcome {
-    let mut files = files(stage)?;
+    let mut files = disk::files(stage)?;
     for file in &files {
         copy(&stage.join(file), &prefix.join(file))?;
     }
@@ -48,21 +48,6 @@ pub(crate) fn below(root: &Path, prefix: &Path) -> PathBuf {
     } else {
         root.join(prefix.strip_prefix("/").unwrap_or(prefix))
     }
-}
-
-/// The files and links of a tree, by their paths in it.
-pub(crate) fn files(tree: &Path) -> Outcome<BTreeSet<PathBuf>> {
-    let (mut found, mut open) = (BTreeSet::new(), vec![tree.to_path_buf()]);
-    while let Some(folder) = open.pop() {
-        for path in disk::entries(&folder)? {
-            if path.is_dir() && !path.is_symlink() {
-                open.push(path);
-            } else {
-                found.insert(path.strip_prefix(tree).expect("it lies in the tree").to_path_buf());
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// Copies a file or a link. A running tool's file cannot be written over, but it can be replaced.
@@ -119,6 +104,7 @@ mod tests {
 
     use super::*;
     use crate::command;
+    use crate::disk::files;
 
     fn tree(at: &TestFolder, files: &[&str]) {
         for file in files {

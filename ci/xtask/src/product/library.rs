@@ -10,7 +10,7 @@ use std::process::Command;
 use oxshmem_api::expand::public_names;
 use oxshmem_api::generate::profile_wrappers;
 
-use crate::disk::{link_to, make_folder, write};
+use crate::disk::{self, link_to, make_folder, write};
 use crate::product::recipe::Recipe;
 use crate::{Outcome, command, top};
 
@@ -58,17 +58,11 @@ fn shared(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
 /// The linker with all of `archive` for a shared library of which the names in `map` can be seen.
 fn linker(recipe: &Recipe, archive: &Path, library: &Path, name: &str, map: &Path) -> Command {
     let mut linker = recipe.toolchain.cc();
-    linker
-        .args(["-shared", "-o"])
-        .arg(library)
-        .arg(format!("-Wl,-soname,{name}"))
-        // Within `-Wl` a comma of the path would end it.
-        .arg("-Xlinker")
-        .arg(format!("--version-script={}", map.display()))
-        .arg("-Wl,--whole-archive")
-        .arg(archive)
-        .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,--no-undefined", "-Wl,--as-needed"])
-        .args(["-Wl,-z,now", "-Wl,-z,relro"]);
+    linker.args(["-shared", "-o"]).arg(library).arg(format!("-Wl,-soname,{name}"));
+    // Within `-Wl` a comma of the path would end it.
+    linker.arg("-Xlinker").arg(format!("--version-script={}", map.display()));
+    linker.arg("-Wl,--whole-archive").arg(archive).arg("-Wl,--no-whole-archive");
+    linker.args(["-Wl,--gc-sections", "-Wl,--no-undefined", "-Wl,--as-needed", "-Wl,-z,now", "-Wl,-z,relro"]);
     linker
 }
 
@@ -89,27 +83,19 @@ pub(crate) fn link_recorder(recipe: &Recipe, archive: &Path, folder: &Path) -> O
     write(&map, &format!("{{\n  global:\n{names}  local: *;\n}};\n"))?;
     let mut linker = linker(recipe, archive, &folder.join(RECORDER), RECORDER, &map);
     command::run(linker.arg("-Wl,-z,nodelete").args(SYSTEM))?;
-    fs::remove_file(&map).map_err(|error| format!("{}: {error}", map.display()))
+    disk::remove(&map)
 }
 
 /// One relocatable object that shows the library's symbols and hides Rust's.
 fn fixed(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
     let names = public_names();
-    let scratch = |name: &str| folder.join(name);
-    let (object, public, roots) = (scratch("oxshmem.o"), scratch("public"), scratch("roots"));
+    let [object, public, roots] = ["oxshmem.o", "public", "roots"].map(|name| folder.join(name));
     let library = folder.join("liboxshmem.a");
     write(&public, &names.join("\n"))?;
     write(&roots, &names.iter().map(|name| format!("-u{name}\n")).collect::<String>())?;
-    command::run(
-        recipe
-            .toolchain
-            .tool("ld")
-            .args(["-r", "--gc-sections", "-o"])
-            .arg(&object)
-            .arg(format!("@{}", roots.display()))
-            .arg("--whole-archive")
-            .arg(archive),
-    )?;
+    let mut linker = recipe.toolchain.tool("ld");
+    linker.args(["-r", "--gc-sections", "-o"]).arg(&object).arg(format!("@{}", roots.display()));
+    command::run(linker.arg("--whole-archive").arg(archive))?;
     // The bitcode sections are of no use here, and binutils' plugin cannot read them.
     let mut objcopy = recipe.toolchain.tool("objcopy");
     objcopy.args(["--remove-section", ".llvmbc", "--remove-section", ".llvmcmd"]);
@@ -119,8 +105,5 @@ fn fixed(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
     command::run(objcopy.arg(format!("--keep-global-symbols={}", public.display())).arg(&object))?;
     let _ = fs::remove_file(&library);
     command::run(recipe.toolchain.tool("ar").arg("crsD").arg(&library).arg(&object))?;
-    for path in [object, public, roots] {
-        fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    Ok(())
+    [object, public, roots].iter().try_for_each(|path| disk::remove(path))
 }

@@ -156,7 +156,7 @@ fn product(arguments: &PackageArguments) -> Outcome<Product> {
     recipe.environment = environment(&mapped);
     recipe.debug = Some(&debug);
     let tree = build::staged(&recipe)?;
-    let programs = installation::files(&tree.join("bin"))?;
+    let programs = disk::files(&tree.join("bin"))?;
     let sizes = programs.iter().filter_map(|file| tree.join("bin").join(file).symlink_metadata().ok());
     let size: u64 = sizes.map(|file| file.len()).sum();
     if size > TOOLS_AT_MOST {
@@ -195,7 +195,7 @@ fn environment(mapped: &[(PathBuf, &'static str)]) -> Vec<(&'static str, String)
 
 /// Fails if a file of the tree names a folder of this machine.
 fn no_paths_of_this_machine(tree: &Path, mapped: &[(PathBuf, &'static str)]) -> Outcome {
-    for file in installation::files(tree)? {
+    for file in disk::files(tree)? {
         let path = tree.join(&file);
         if path.is_symlink() {
             continue;
@@ -221,7 +221,7 @@ fn time() -> Outcome<String> {
     if let Ok(time) = std::env::var("SOURCE_DATE_EPOCH") {
         return Ok(time);
     }
-    let log = command::read(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(top()));
+    let log = command::read(&mut command::git(&["log", "-1", "--format=%ct"]));
     // The first day that archives of the form ZIP can name.
     Ok(log.map_or_else(|_| "315532800".into(), |text| text.trim().to_owned()))
 }

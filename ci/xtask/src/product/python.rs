@@ -19,24 +19,9 @@ pub(crate) fn install(recipe: &Recipe, prefix: &Path) -> Outcome {
     let native = to.join(NATIVE);
     let sources = ["core.c", "array.c", "places.c", "signals.c"].map(|name| top().join("python/native").join(name));
     let mut compiler = recipe.toolchain.cc();
-    compiler.args([
-        "-std=gnu11",
-        "-O2",
-        "-fPIC",
-        "-shared",
-        "-fvisibility=hidden",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-o",
-    ]);
-    compiler.arg(prefix.join(&native)).args(sources).args([
-        "-Wl,-z,now",
-        "-Wl,-z,relro",
-        "-Wl,--build-id=none",
-        "-ldl",
-    ]);
-    command::run(&mut compiler)?;
+    compiler.args(["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]);
+    compiler.arg("-o").arg(prefix.join(&native)).args(sources);
+    command::run(compiler.args(["-Wl,-z,now", "-Wl,-z,relro", "-Wl,--build-id=none", "-ldl"]))?;
     strip(recipe, prefix, &native)
 }
 

@@ -1,6 +1,5 @@
 //! The notes of a release: what the changelog says about its version.
 
-use std::fs;
 use std::path::Path;
 
 use crate::product::recipe::VERSION;
@@ -11,7 +10,7 @@ pub(crate) fn print(tag: Option<&str>, file: Option<&Path>) -> Outcome {
     if let Some(tag) = tag.filter(|tag| *tag != format!("v{VERSION}")) {
         return Err(format!("the tag {tag} does not fit: Cargo.toml has version {VERSION}, whose tag is v{VERSION}"));
     }
-    let changes = fs::read_to_string(top().join("CHANGELOG.md")).map_err(|error| format!("CHANGELOG.md: {error}"))?;
+    let changes = disk::read(&top().join("CHANGELOG.md"))?;
     let notes = notes(&changes, VERSION)?;
     match file {
         Some(file) => disk::write(file, notes),
@@ -44,7 +43,7 @@ mod tests {
 
     #[test]
     fn the_changelog_has_a_section_for_the_present_version() {
-        let changes = fs::read_to_string(top().join("CHANGELOG.md")).expect("the changelog is there");
+        let changes = disk::read(&top().join("CHANGELOG.md")).expect("the changelog is there");
         assert!(notes(&changes, VERSION).is_ok_and(|text| text.contains("### Added")));
     }
 }

@@ -1,6 +1,5 @@
 //! Pages of Markdown: what they include, where they lead, and their blocks of code.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{Outcome, disk};
@@ -34,27 +33,17 @@ pub(super) fn pages(source: &Path) -> Outcome<Vec<BookPage>> {
 
 /// Pages in the folder that are none of these.
 pub(super) fn strays(source: &Path, pages: &[BookPage]) -> Outcome<Vec<PathBuf>> {
-    let mut strays = Vec::new();
-    let mut folders = vec![source.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for path in disk::entries(&folder)? {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "md")
-                && pages.iter().all(|page| page.path != path)
-            {
-                strays.push(path);
-            }
-        }
-    }
-    Ok(strays)
+    let is_stray = |path: &PathBuf| {
+        path.extension().is_some_and(|ending| ending == "md") && pages.iter().all(|page| page.path != *path)
+    };
+    Ok(disk::files(source)?.into_iter().map(|file| source.join(file)).filter(is_stray).collect())
 }
 
 impl BookPage {
     /// Reads a page and what it includes.
     pub(super) fn read(source: &Path, name: &Path) -> Outcome<BookPage> {
         let path = source.join(name);
-        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = disk::read(&path)?;
         let folder = path.parent().unwrap_or(source);
         Ok(BookPage { name: name.to_path_buf(), text: expanded(folder, &text), path })
     }
@@ -142,9 +131,8 @@ fn expanded(folder: &Path, text: &str) -> Result<String, String> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{#include ") {
         let (name, after) = after.split_once("}}").ok_or("an include has no end")?;
-        let path = folder.join(name.trim());
         whole += before;
-        whole += fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?.trim_end();
+        whole += disk::read(&folder.join(name.trim()))?.trim_end();
         rest = after;
     }
     Ok(whole + rest)

@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
 
 use super::pages::{BookPage, Listing};
 use crate::counts::{CheckCounts, skipped};
@@ -47,11 +46,9 @@ impl Listing {
     }
 
     fn run(&self, folder: &Path, prefix: &Path, shown: Option<&Listing>) -> Outcome {
-        let path = std::env::var("PATH").unwrap_or_default();
         let script = format!("set -euo pipefail\nexec 2>&1\n{}\n", self.lines.join("\n"));
-        let mut shell = Command::new("timeout");
+        let mut shell = command::with_tools("timeout", prefix);
         shell.args(["120", "bash", "-c", &script]).current_dir(folder).env("HOME", folder);
-        shell.env("PATH", format!("{}:{path}", prefix.join("bin").display()));
         let output = command::output(&mut shell)?;
         let printed = String::from_utf8_lossy(&output.stdout);
         let wanted = self.word("status=").map_or(Some(0), |status| status.parse().ok());

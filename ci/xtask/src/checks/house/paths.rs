@@ -4,21 +4,18 @@
 //! in capitals in it (`NAME`) stands for any name, and so do `*` and braces; such paths are not looked at.
 
 use std::path::Path;
-use std::process::Command;
 
-use super::{Breach, SourceFile};
-use crate::{command, top};
+use super::Breach;
+use super::sources::{SourceFile, pages};
+use crate::top;
 
 /// The folders that a path from the top begins with.
 const FOLDERS: &[&str] = &["crates/", "launcher/", "ci/", "sys/", "benches/", "docs/", "examples/", ".github/"];
 
 /// Paths to nothing, in Rust files and in pages.
 pub(super) fn missing(sources: &[SourceFile]) -> Vec<Breach> {
-    let mut list = Command::new("git");
-    let listed = command::read(list.current_dir(top()).args(["ls-files", "--cached", "*.md"])).unwrap_or_default();
     // The changelog tells of files as they were.
-    let pages = listed.lines().filter(|path| *path != "CHANGELOG.md");
-    let pages = pages.filter_map(|path| Some((path.to_owned(), std::fs::read_to_string(top().join(path)).ok()?)));
+    let pages = pages().into_iter().filter(|(path, _)| path != "CHANGELOG.md");
     let files = sources.iter().filter(|source| !source.path.ends_with("house/paths.rs"));
     let texts: Vec<(String, String)> =
         pages.chain(files.map(|source| (source.path.clone(), source.text.clone()))).collect();

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::TokenTree;
 
-use super::{Breach, SourceFile};
+use super::{Breach, SourceFile, leaves};
 
 /// The folders of providers' crates begin with this.
 const CRATES: &str = "crates/transport-";
@@ -20,10 +20,9 @@ pub(super) fn named(sources: &[SourceFile]) -> Vec<Breach> {
     let others = product.filter(|source| provider_of(&source.path).is_none() && source.path != TABLE);
     others
         .flat_map(|source| {
-            let mut names = Vec::new();
-            collect(source.tokens(), &providers, &mut names);
+            let named = leaves(source.tokens()).filter_map(|token| name_of_provider(&token, &providers));
             let breach = |name| Breach { place: source.path.clone(), detail: format!("{} names {name}", source.path) };
-            names.into_iter().map(breach).collect::<Vec<_>>()
+            named.map(breach).collect::<Vec<_>>()
         })
         .collect()
 }
@@ -33,23 +32,15 @@ fn provider_of(path: &str) -> Option<&str> {
     path.strip_prefix(CRATES)?.split('/').next()
 }
 
-/// Collects the tokens that name a provider.
-fn collect(tokens: TokenStream, providers: &BTreeSet<&str>, names: &mut Vec<String>) {
-    for token in tokens {
-        match token {
-            TokenTree::Group(group) => collect(group.stream(), providers, names),
-            TokenTree::Ident(word) => {
-                let word = word.to_string();
-                let named = word.strip_prefix("oxshmem_transport_").unwrap_or_default();
-                names.extend(providers.contains(named).then_some(word.clone()));
-            }
-            TokenTree::Literal(text) => {
-                let text = text.to_string();
-                names.extend(providers.contains(text.trim_matches('"')).then_some(text.clone()));
-            }
-            TokenTree::Punct(_) => {}
-        }
-    }
+/// The token, if it names a provider.
+fn name_of_provider(token: &TokenTree, providers: &BTreeSet<&str>) -> Option<String> {
+    let text = token.to_string();
+    let named = match token {
+        TokenTree::Ident(_) => text.strip_prefix("oxshmem_transport_")?,
+        TokenTree::Literal(_) => text.trim_matches('"'),
+        _ => return None,
+    };
+    providers.contains(named).then_some(text)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-use crate::{Outcome, command};
+use crate::{Outcome, command, top};
 
 pub(super) struct SourceFile {
     /// From the top of the repository.
@@ -72,15 +72,13 @@ fn ends_item(token: &TokenTree) -> bool {
 }
 
 /// All Rust files that git knows, but generated ones.
-pub(super) fn read(top: &Path) -> Outcome<Vec<SourceFile>> {
-    let mut list = std::process::Command::new("git");
-    let listed =
-        command::read(list.current_dir(top).args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"]))?;
+pub(super) fn read() -> Outcome<Vec<SourceFile>> {
+    let listed = command::read(&mut command::git(&["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"]))?;
     let mut sources = Vec::new();
     // In the middle of a merge git lists a file once for each side.
     for path in listed.lines().collect::<BTreeSet<_>>() {
         // A file that was deleted and not yet committed is listed still.
-        let Ok(text) = std::fs::read_to_string(top.join(path)) else { continue };
+        let Ok(text) = std::fs::read_to_string(top().join(path)) else { continue };
         if text.starts_with("// Generated") || text.starts_with("/* automatically generated") {
             continue;
         }
@@ -88,6 +86,13 @@ pub(super) fn read(top: &Path) -> Outcome<Vec<SourceFile>> {
         sources.push(SourceFile { path: path.into(), package, module, text });
     }
     Ok(sources)
+}
+
+/// All pages that git knows: their paths and texts.
+pub(super) fn pages() -> Vec<(String, String)> {
+    let listed = command::read(&mut command::git(&["ls-files", "--cached", "*.md"])).unwrap_or_default();
+    let read = |path: &str| Some((path.to_owned(), std::fs::read_to_string(top().join(path)).ok()?));
+    listed.lines().filter_map(read).collect()
 }
 
 /// The package and the module of a file by its path.

@@ -3,10 +3,8 @@
 //! The rule looks at code, comments and file names of the crates that had the words, and at the pages that describe these crates.
 //! Elsewhere the same words may have other meanings.
 
-use std::process::Command;
-
-use super::{Breach, SourceFile};
-use crate::{command, top};
+use super::Breach;
+use super::sources::{SourceFile, pages};
 
 /// A word, what to say in its place, and where it had its meaning.
 const GIVEN_UP: &[(&str, &str, &[&str])] = &[
@@ -49,12 +47,8 @@ const COLLECTIVES: &[&str] = &[
 
 /// Lines with such a word.
 pub(super) fn given_up(sources: &[SourceFile]) -> Vec<Breach> {
-    let mut list = Command::new("git");
-    let listed = command::read(list.current_dir(top()).args(["ls-files", "--cached", "*.md"])).unwrap_or_default();
-    let pages =
-        listed.lines().filter_map(|path| Some((path.to_owned(), std::fs::read_to_string(top().join(path)).ok()?)));
     let files = sources.iter().map(|source| (source.path.clone(), source.text.clone()));
-    pages.chain(files).flat_map(|(path, text)| given_up_in(&path, &text)).collect()
+    pages().into_iter().chain(files).flat_map(|(path, text)| given_up_in(&path, &text)).collect()
 }
 
 fn given_up_in(path: &str, text: &str) -> Vec<Breach> {

@@ -1,13 +1,12 @@
 //! Archives that can be unpacked anywhere, and the list of checksums.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Product;
-use crate::disk::write;
+use crate::disk::{self, write};
 use crate::product::recipe::VERSION;
-use crate::{Outcome, command, top};
+use crate::{Outcome, command};
 
 /// The file of checksums.
 pub(super) const CHECKSUMS: &str = "SHA256SUMS";
@@ -24,10 +23,8 @@ pub(super) fn make(product: &Product) -> Outcome<Vec<PathBuf>> {
 /// The sources of the revision that is checked out.
 pub(super) fn source(output: &Path) -> Outcome<PathBuf> {
     let archive = output.join(format!("oxshmem-{VERSION}.tar.xz"));
-    let mut git = Command::new("git");
-    git.args(["-c", "tar.tar.xz.command=xz -6 -T1 -c", "archive", "--format=tar.xz"]);
-    git.arg(format!("--prefix=oxshmem-{VERSION}/")).arg("-o").arg(&archive).arg("HEAD");
-    command::run(git.current_dir(top()))?;
+    let mut git = command::git(&["-c", "tar.tar.xz.command=xz -6 -T1 -c", "archive", "--format=tar.xz"]);
+    command::run(git.arg(format!("--prefix=oxshmem-{VERSION}/")).arg("-o").arg(&archive).arg("HEAD"))?;
     Ok(archive)
 }
 
@@ -43,12 +40,11 @@ fn pack(tree: &Path, archive: &Path, time: &str) -> Outcome {
 
 /// Writes the checksums of all packages in a folder, which may have folders beside them.
 pub(super) fn checksums(folder: &Path) -> Outcome {
-    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let files = entries.flatten().filter(|entry| entry.path().is_file());
-    let mut names: Vec<_> = files.map(|entry| entry.file_name()).collect();
-    names.retain(|name| name != OsStr::new(CHECKSUMS));
-    names.sort();
-    let sums = command::read(Command::new("sha256sum").args(&names).current_dir(folder))?;
+    let mut files = disk::entries(folder)?;
+    files.retain(|path| path.is_file() && !path.ends_with(CHECKSUMS));
+    files.sort();
+    let names = files.iter().filter_map(|path| path.file_name());
+    let sums = command::read(Command::new("sha256sum").args(names).current_dir(folder))?;
     write(&folder.join(CHECKSUMS), &sums)
 }
 

@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use super::Product;
-use crate::product::installation;
-use crate::{Outcome, command};
+use crate::{Outcome, command, disk};
 
 /// The oldest version of glibc that has everything which they ask for.
 pub(super) fn oldest(product: &Product) -> Outcome<(u32, u32)> {
     let mut newest = (2, 17);
-    for file in installation::files(&product.tree)? {
+    for file in disk::files(&product.tree)? {
         let path = product.tree.join(&file);
         if path.is_symlink() || !asks(&file) {
             continue;

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use super::parts::{PackagePart, part};
 use super::{Product, c_library, plain_modes};
-use crate::disk::{link_to, write};
+use crate::disk::{self, link_to, write};
 use crate::product::recipe::VERSION;
 use crate::product::{installation, notices};
 use crate::{Outcome, command, top};
@@ -100,7 +100,7 @@ fn one(product: &Product, package: &DebianPackage, processor: &str) -> Outcome<P
 /// The files of the part. The library lies where the loader looks, and its prefix has links to it.
 fn files(product: &Product, package: &DebianPackage, root: &Path) -> Outcome {
     let system = format!("usr/lib/{}-linux-gnu", product.toolchain.processor());
-    for file in installation::files(&product.tree)? {
+    for file in disk::files(&product.tree)? {
         if file.starts_with(notices::FOLDER) || part(&file) != package.part {
             continue;
         }
@@ -127,8 +127,7 @@ fn files(product: &Product, package: &DebianPackage, root: &Path) -> Outcome {
         PackagePart::Development => {
             link_to("liboxshmem.so.1", &root.join(&system).join("liboxshmem.so"))?;
             let description = root.join(PREFIX).join("lib/pkgconfig/oxshmem.pc");
-            let text = fs::read_to_string(&description).map_err(|error| format!("oxshmem.pc: {error}"))?;
-            let text = text.replace("${pcfiledir}/../..", &format!("/{PREFIX}"));
+            let text = disk::read(&description)?.replace("${pcfiledir}/../..", &format!("/{PREFIX}"));
             write(&root.join(&system).join("pkgconfig/oxshmem.pc"), &text)?;
             link_to("../../oxshmem/lib/cmake/oxshmem", &root.join(&system).join("cmake/oxshmem"))
         }
@@ -158,7 +157,7 @@ fn documents(product: &Product, package: &DebianPackage, root: &Path) -> Outcome
 
 /// Writes the files that dpkg reads.
 fn control(package: &DebianPackage, processor: &str, root: &Path) -> Outcome {
-    let files = installation::files(root)?;
+    let files = disk::files(root)?;
     let sizes = files.iter().filter_map(|file| root.join(file).symlink_metadata().ok());
     let kibibytes: u64 = sizes.map(|file| file.len().div_ceil(1024)).sum();
     let sums = files.iter().filter(|file| !root.join(file).is_symlink());

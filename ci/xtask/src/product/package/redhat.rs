@@ -6,9 +6,9 @@ use std::process::Command;
 
 use super::Product;
 use super::parts::{PackagePart, part};
-use crate::disk::write;
+use crate::disk::{self, write};
+use crate::product::notices;
 use crate::product::recipe::VERSION;
-use crate::product::{installation, notices};
 use crate::{Outcome, command, top};
 
 /// Makes the packages.
@@ -43,7 +43,7 @@ pub(super) fn make(product: &Product) -> Outcome<Vec<PathBuf>> {
 
 /// The files of a package, as the spec file reads them. Programs and their library are one package.
 fn write_list(product: &Product, wanted: PackagePart, list: &Path) -> Outcome {
-    let files = installation::files(&product.tree)?;
+    let files = disk::files(&product.tree)?;
     let ours = files.iter().filter(|file| !file.starts_with(notices::FOLDER));
     let of_part = ours.filter(|file| match part(file) {
         PackagePart::Library => wanted == PackagePart::Tools,

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::PackageArguments;
 use super::archive::CHECKSUMS;
-use crate::{Outcome, command, target, top};
+use crate::{Outcome, command, disk, target, top};
 
 /// Clones the revision that is checked out into two folders, makes the packages in each, and compares their checksums.
 pub(super) fn make(arguments: &PackageArguments) -> Outcome {
@@ -29,19 +29,13 @@ fn made_in(tree: &Path, arguments: &PackageArguments) -> Outcome<String> {
     let mut package = command::cargo();
     // The folders of this cargo are not those of the other.
     package.env_remove("CARGO_TARGET_DIR").env_remove("CARGO_MANIFEST_DIR").current_dir(tree);
-    package
-        .args(["xtask", "package"])
-        .args(arguments.kinds.iter().filter_map(clap::ValueEnum::to_possible_value).map(name));
+    let kinds = arguments.kinds.iter().filter_map(clap::ValueEnum::to_possible_value);
+    package.args(["xtask", "package"]).args(kinds.map(|kind| kind.get_name().to_owned()));
     if let Some(target) = &arguments.target {
         package.args(["--target", target]);
     }
     command::run(package.arg("--output").arg(&output))?;
-    let sums = output.join(CHECKSUMS);
-    fs::read_to_string(&sums).map_err(|error| format!("{}: {error}", sums.display()))
-}
-
-fn name(kind: clap::builder::PossibleValue) -> String {
-    kind.get_name().to_owned()
+    disk::read(&output.join(CHECKSUMS))
 }
 
 /// Names the packages whose checksums differ.
