@@ -40,9 +40,14 @@ pub fn prefix() -> PathBuf {
     std::env::var_os("OXSHMEM_PREFIX").map_or_else(|| target().join("oxshmem"), PathBuf::from)
 }
 
-fn target() -> PathBuf {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(default, PathBuf::from)
+/// The repository's top folder.
+pub fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies two folders below the top").into()
+}
+
+/// The folder in which cargo builds.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top().join("target"), |folder| top().join(folder))
 }
 
 /// A tool of the installation (`oshrun`, `oshcc`, ...).
@@ -95,7 +100,7 @@ impl Job {
 
     /// `oshrun` in a network of its own whose connections hold some KiB; nothing, with the reason printed, where none can be had.
     pub fn with_small_buffers(options: &str) -> Option<Job> {
-        let rig = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rigs/small-buffers");
+        let rig = top().join("ci/rigs/small-buffers");
         let probe = Command::new(&rig).arg("true").output().expect("the rig's script starts");
         if !probe.status.success() {
             not_run(String::from_utf8_lossy(&probe.stderr));
@@ -103,7 +108,7 @@ impl Job {
         }
         let mut command = Command::new(rig);
         command.arg(tool("oshrun").get_program()).args(options.split_whitespace());
-        Some(Job { command, limit: LIMIT })
+        Some(Job::by(command))
     }
 
     /// A tool under a limit of the shell; its arguments follow.
@@ -321,7 +326,8 @@ impl JobEnd {
     /// Whether this machine lacks the transport that the job asked for, which is said then. Other errors name the variable too, in
     /// what they advise.
     pub fn lacks_transport(&self, transport: &str) -> bool {
-        let lacks = self.stderr.contains("cannot carry a job of");
+        // Every machine has TCP.
+        let lacks = transport != "tcp" && self.stderr.contains("cannot carry a job of");
         if lacks {
             not_run(format_args!("{transport}: {}", self.stderr.lines().nth(1).unwrap_or_default().trim()));
         }

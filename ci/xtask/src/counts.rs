@@ -3,10 +3,12 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Outcome;
 
 /// How many checks went well, how many did not, how many could not run here.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CheckCounts {
     /// Went well.
     pub(crate) passed: usize,
@@ -90,6 +92,7 @@ pub(crate) fn take_failures() -> Vec<String> {
 }
 
 /// How one step went.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct StepResult {
     pub(crate) name: String,
     pub(crate) took: Duration,
@@ -106,7 +109,7 @@ pub(crate) fn table(results: &[StepResult], together: Duration) -> String {
         let [took, used] = [took, used].map(|time| time.as_secs());
         format!("{name:15} {took:>6} {used:>6} {passed:>7} {failed:>7} {skipped:>8}\n")
     };
-    let mut text = format!("{HEAD}\n");
+    let mut text = "step                 s  CPU s  passed  failed  not run\n".to_string();
     let (mut total, mut work) = (CheckCounts::default(), Duration::ZERO);
     for StepResult { name, took, used, counts, .. } in results {
         text += &row(name, *took, *used, counts);
@@ -115,43 +118,10 @@ pub(crate) fn table(results: &[StepResult], together: Duration) -> String {
     }
     text += &row("together", together, work, &total);
     for StepResult { name, failures, .. } in results {
-        let told = |failure: &String| format!("{FAILED}{name}: {}\n", failure.replace('\n', &format!("\n{MORE}")));
+        let told = |failure: &String| format!("FAILED {name}: {}\n", failure.replace('\n', "\n  | "));
         text.extend(failures.iter().map(told));
     }
     text
-}
-
-/// Begins the table.
-pub(crate) const HEAD: &str = "step                 s  CPU s  passed  failed  not run";
-const FAILED: &str = "FAILED ";
-/// Begins the second and later lines of a failure.
-const MORE: &str = "  | ";
-
-/// The results of these steps in the last table of a text.
-pub(crate) fn results_in(text: &str, names: &[&str]) -> Vec<StepResult> {
-    let Some((_, table)) = text.rsplit_once(HEAD) else { return Vec::new() };
-    let result = |name: &&str| {
-        let row = table.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-        let numbers: Vec<u64> = row.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        let [took, used, passed, failed, skipped] = numbers[..] else { return None };
-        let [passed, failed, skipped] = [passed, failed, skipped].map(|count| count as usize);
-        let own = |text: &str| Some(text.strip_prefix(name)?.strip_prefix(": ")?.to_owned());
-        // Each piece begins with a failure; behind its lines there may be sentences of the run.
-        let failure = |piece: &str| {
-            let mut lines = piece.lines();
-            let first = own(lines.next()?)?;
-            let more = lines.map_while(|line| line.strip_prefix(MORE)).map(|line| format!("\n{line}"));
-            Some(first + &more.collect::<String>())
-        };
-        Some(StepResult {
-            name: (*name).into(),
-            took: Duration::from_secs(took),
-            used: Duration::from_secs(used),
-            counts: CheckCounts { passed, failed, skipped },
-            failures: table.split(&format!("\n{FAILED}")).skip(1).filter_map(failure).collect(),
-        })
-    };
-    names.iter().filter_map(result).collect()
 }
 
 /// Prints the counts; an error when something failed or nothing ran.
@@ -167,40 +137,16 @@ pub(crate) fn finish(total: CheckCounts) -> Outcome {
 mod tests {
     use super::*;
 
-    fn nodes(failures: Vec<String>) -> StepResult {
-        let counts = CheckCounts { passed: 7, failed: failures.len(), skipped: 2 };
-        StepResult {
-            name: "nodes".into(),
-            took: Duration::from_millis(2500),
-            used: Duration::from_secs(4),
-            counts,
-            failures,
-        }
-    }
-
     #[test]
     fn the_table_names_what_failed_and_why() {
         failed!("LCK_1 on {} PEs: hung\n  the job said nothing", 4);
         let failures = take_failures().into_iter().filter(|line| line.starts_with("LCK_1")).collect();
-        let text = table(&[nodes(failures)], Duration::from_secs(5));
+        let counts = CheckCounts { passed: 7, failed: 1, skipped: 2 };
+        let (took, used) = (Duration::from_millis(2500), Duration::from_secs(4));
+        let result = StepResult { name: "nodes".into(), took, used, counts, failures };
+        let text = table(&[result], Duration::from_secs(5));
         assert!(text.contains("nodes                2      4       7       1        2\n"), "{text}");
         assert!(text.contains("together             5      4       7       1        2\n"), "{text}");
         assert!(text.ends_with("FAILED nodes: LCK_1 on 4 PEs: hung\n  |   the job said nothing\n"), "{text}");
-    }
-
-    #[test]
-    fn results_are_read_from_the_table() {
-        let written = [
-            nodes(vec!["LCK_1: hung\nFAILED nodes: no\n".into(), "LCK_2: hung".into()]),
-            StepResult { name: "nodes2".into(), ..nodes(Vec::new()) },
-        ];
-        let text = format!("nodes 1 1 1 1 1\n{}\n9 passed, 1 failed\n", table(&written, Duration::ZERO));
-        let read = results_in(&text, &["nodes", "nodes2", "loom"]);
-        assert_eq!(read.len(), 2);
-        for (read, written) in read.iter().zip(&written) {
-            assert_eq!((read.used.as_secs(), read.took.as_secs()), (4, 2));
-            assert_eq!((&read.name, &read.failures), (&written.name, &written.failures));
-            assert_eq!((read.counts.passed, read.counts.failed, read.counts.skipped), (7, written.failures.len(), 2));
-        }
     }
 }

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use clap::Parser;
+use oxshmem_faults::{target, top};
 
 /// The result of a task; an error is a sentence for the user.
 type Outcome<T = ()> = Result<T, String>;
@@ -38,15 +39,4 @@ static OWN_PATH: LazyLock<PathBuf> = LazyLock::new(|| std::env::current_exe().ex
 /// The installation that builds and tests share.
 fn default_prefix() -> PathBuf {
     target().join("oxshmem")
-}
-
-/// The repository's top folder.
-fn top() -> PathBuf {
-    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).expect("this crate lies two folders below the top").to_path_buf()
-}
-
-/// The folder in which cargo builds.
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top().join("target"), |folder| top().join(folder))
 }

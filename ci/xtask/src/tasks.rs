@@ -31,6 +31,9 @@ enum Task {
         /// Name the steps
         #[arg(long)]
         list: bool,
+        /// Write the results to this file, for the other lane
+        #[arg(long, hide = true)]
+        results: Option<PathBuf>,
         /// Steps to run
         steps: Vec<String>,
     },
@@ -147,12 +150,7 @@ enum Task {
     /// Runs the random differential test, or streams of broadcasts, over shapes of jobs; prints how to repeat what fails
     Random(random::RandomArguments),
     /// Inside `rig rdma`: transfers and conformance programs, as they were built, over a cable with delay, reordering and loss
-    BadCable {
-        #[command(flatten)]
-        installation: Installation,
-        /// Cases; an empty text means all programs
-        filter: Option<String>,
-    },
+    BadCable(Installation),
     /// Runs a command in a rig
     ///
     /// `rdma [-t SECONDS] [-m MIB]`: a virtual machine with InfiniBand verbs, two NUMA nodes and netem.
@@ -216,7 +214,7 @@ impl CommandLine {
                 steps::STEPS.iter().for_each(|step| println!("{:<14}{}", step.name, step.what));
                 return Ok(());
             }
-            Task::Test { steps, .. } => return lanes::run(&steps),
+            Task::Test { steps, results, .. } => return lanes::run(&steps, results.as_deref()),
             Task::Build { profile, installation } => return build::build(&profile, &installation.folder()?),
             Task::Install { prefix, libdir, destdir } => {
                 let recipe = Recipe { libdir: below_prefix(&libdir)?, ..Recipe::new("release") };
@@ -253,9 +251,7 @@ impl CommandLine {
             Task::Revisions(arguments) => return revisions::run(&arguments),
             Task::Fuzz(arguments) => fuzz::run(&arguments)?,
             Task::Random(arguments) => random::run(&arguments)?,
-            Task::BadCable { installation, filter } => {
-                namespaces::bad_cable(&installation.folder()?, filter.as_deref())?
-            }
+            Task::BadCable(installation) => namespaces::bad_cable(&installation.folder()?)?,
             Task::Rig { name, words } => return rigs::start(&name, &words).map(drop),
         };
         counts::finish(counts)

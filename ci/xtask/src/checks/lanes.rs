@@ -9,14 +9,15 @@
 use std::collections::VecDeque;
 use std::io::Read;
 use std::iter;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
 use crate::checks::steps::{CheckStep, STEPS};
-use crate::counts::{CheckCounts, HEAD, StepResult, finish, results_in, table, take_failures};
-use crate::{OWN_PATH, Outcome, processors, top};
+use crate::counts::{CheckCounts, StepResult, finish, table, take_failures};
+use crate::{OWN_PATH, Outcome, disk, processors, target, top};
 
 /// The steps of the second lane. They need nothing but the installation, which [`AFTER`] makes. The first ones build in folders of their
 /// own: the first lane compiles most of what there is meanwhile, and cargo would let others wait for that.
@@ -47,8 +48,8 @@ const AFTER: &str = "build";
 /// From this step on, the steps of the first lane need nothing but the installation: either lane may run them.
 const EITHER_FROM: &str = "conformance";
 
-/// Runs the named steps, or all. The last line counts.
-pub(crate) fn run(names: &[String]) -> Outcome {
+/// Runs the named steps, or all. The last line counts; or a file gets the results, for the other lane.
+pub(crate) fn run(names: &[String], file: Option<&Path>) -> Outcome {
     let is_step = |name: &str| STEPS.iter().any(|step| step.name == name);
     if let Some(unknown) = names.iter().find(|name| !is_step(name)) {
         return Err(format!("`{unknown}` is not a step; `test --list` names them"));
@@ -59,10 +60,11 @@ pub(crate) fn run(names: &[String]) -> Outcome {
     } else {
         STEPS.iter().filter(|step| names.iter().any(|name| name == step.name)).map(run_step).collect()
     };
+    if let Some(file) = file {
+        return disk::write(file, &serde_json::to_string(&results).map_err(|error| error.to_string())?);
+    }
     print!("{}", table(&results, begun.elapsed()));
-    let mut total = CheckCounts::default();
-    results.iter().for_each(|result| total += result.counts);
-    finish(total)
+    finish(results.iter().map(|result| result.counts).sum())
 }
 
 fn run_step(step: &CheckStep) -> StepResult {
@@ -105,18 +107,20 @@ fn all() -> Outcome<Vec<StepResult>> {
 /// is not waited for: from then on its processor time would count for the step that the first lane runs.
 fn run_beside(step: &CheckStep) -> Outcome<(StepResult, Child)> {
     let failed = |why: String| format!("the step {} in the second lane: {why}", step.name);
+    let file = target().join("lanes").join(step.name);
+    // One of an earlier run is no result of this step.
+    let _ = std::fs::remove_file(&file);
     let mut process = Command::new(&*OWN_PATH);
-    process.args(["test", step.name]).current_dir(top()).stdin(Stdio::null()).stdout(Stdio::piped());
+    process.args(["test", step.name, "--results"]).arg(&file).current_dir(top());
+    process.stdin(Stdio::null()).stdout(Stdio::piped());
     let mut process = process.spawn().map_err(|error| failed(format!("it cannot be started: {error}")))?;
     let mut said = Vec::new();
     let mut output = process.stdout.take().expect("a pipe was asked for");
     output.read_to_end(&mut said).map_err(|error| failed(format!("its output cannot be read: {error}")))?;
-    let said = String::from_utf8_lossy(&said);
-    // The table is part of the one at the end.
-    print!("{}", said.rsplit_once(HEAD).map_or(&*said, |(said, _)| said));
-    let result =
-        results_in(&said, &[step.name]).pop().ok_or_else(|| failed("it has ended without its counts".into()))?;
-    Ok((result, process))
+    print!("{}", String::from_utf8_lossy(&said));
+    let read = |text: String| serde_json::from_str::<Vec<StepResult>>(&text).map_err(|error| error.to_string());
+    let result = disk::read(&file).and_then(read).map_err(failed)?.pop();
+    Ok((result.ok_or_else(|| failed("it has ended without its counts".into()))?, process))
 }
 
 #[cfg(test)]

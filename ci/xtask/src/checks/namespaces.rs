@@ -24,15 +24,15 @@ pub(crate) fn across() -> CheckCounts {
 /// Builds what [`bad_cable`] runs. Returns its words for the emulated machine, whose kernel can make a cable bad.
 pub(crate) fn bad_cable_words(prefix: &Path) -> Outcome<Vec<String>> {
     program(prefix, "transfers")?;
-    conformance::build(&CaseSelection { emulated: false, ..CaseSelection::over_a_bad_cable(BAD, None) })?;
+    conformance::build(&CaseSelection { emulated: false, ..CaseSelection::over_a_bad_cable(BAD) })?;
     Ok(vec![OWN_PATH.display().to_string(), "bad-cable".into()])
 }
 
 /// Delay with jitter, packets that overtake others, and loss.
 const BAD: &str = "delay 2ms 1ms reorder 25% loss 1%";
 
-/// Transfers, and the conformance programs that `filter` selects as they were built, over a bad cable.
-pub(crate) fn bad_cable(prefix: &Path, filter: Option<&str>) -> Outcome<CheckCounts> {
+/// Transfers, and some conformance programs as they were built, over a bad cable.
+pub(crate) fn bad_cable(prefix: &Path) -> Outcome<CheckCounts> {
     println!("a cable with {BAD}");
     let mut job = Transfers::start(prefix, "bad", BAD, 60)?;
     // Enough for a hundred lost packets.
@@ -43,7 +43,7 @@ pub(crate) fn bad_cable(prefix: &Path, filter: Option<&str>) -> Outcome<CheckCou
     let lost = lost.split("dropped ").nth(1).and_then(|rest| rest.split(',').next()).unwrap_or("no");
     println!("transfers were right; one end of the cable has lost {lost} packets");
     let mut counts = CheckCounts::one(true);
-    counts += conformance::run(&CaseSelection::over_a_bad_cable(BAD, filter));
+    counts += conformance::run(&CaseSelection::over_a_bad_cable(BAD));
     Ok(counts)
 }
 

@@ -56,15 +56,12 @@ pub(crate) struct RdmaArguments {
     /// Numbers of PEs, separated by commas
     #[arg(long, default_value = PES)]
     pes: String,
-    /// Begin with this program: the one that an earlier machine did not reach
-    #[arg(long)]
-    from: Option<String>,
     /// Seconds after which a case counts as hung
     #[arg(long)]
     limit: Option<u64>,
     /// Jobs at a time
     #[arg(long)]
-    at_once: Option<usize>,
+    at_once: Option<u64>,
     /// Run every case, each printed as it ends, which takes hours
     #[arg(long)]
     everything: bool,
@@ -80,10 +77,9 @@ pub(crate) fn run(arguments: &RdmaArguments) -> Outcome<CheckCounts> {
     if arguments.rows {
         return rows(&default_prefix());
     }
-    let numbers = [("limit", arguments.limit), ("at-once", arguments.at_once.map(|number| number as u64))];
-    let numbers = numbers.map(|(name, number)| (name, number.map(|number| number.to_string())));
-    let texts = [("amo", arguments.amo.clone()), ("from", arguments.from.clone())];
-    let given = numbers.into_iter().chain(texts).filter_map(|(name, value)| Some(format!(" --{name} '{}'", value?)));
+    let [limit, at_once] = [arguments.limit, arguments.at_once].map(|number| number.map(|number| number.to_string()));
+    let given = [("limit", limit), ("at-once", at_once), ("amo", arguments.amo.clone())];
+    let given = given.into_iter().filter_map(|(name, value)| Some(format!(" --{name} '{}'", value?)));
     let filter = arguments.filter.as_deref();
     let (selection, seconds) = match filter {
         Some(cases) => (CaseSelection::of(cases), SECONDS),
@@ -118,12 +114,8 @@ fn rows(prefix: &Path) -> Outcome<CheckCounts> {
     let (folder, sources) = (target().join("beside"), top().join("ci/beside"));
     for (program, libraries) in [("ucx", &["-lucp", "-lucs"][..]), ("ofi", &["-lfabric"])] {
         let files = [sources.join("main.c"), sources.join(program).with_extension("c")];
-        command::compile(
-            prefix,
-            &[&["-O2", "-Wall", "-Wl,--no-as-needed"], libraries].concat(),
-            &files,
-            &folder.join(program),
-        )?;
+        let options = [&["-O2", "-Wall", "-Wl,--no-as-needed"], libraries].concat();
+        command::compile(prefix, &options, &files, &folder.join(program))?;
     }
     let job = |(name, program, variables): &(&str, &str, &str)| {
         let (oshrun, program) = (prefix.join("bin/oshrun"), folder.join(program));
@@ -167,11 +159,10 @@ fn in_one_machine(checks: &[MachineCheck], seconds: &str) -> Outcome<CheckCounts
         Some(sum) if sum % FIRST_FAILED == 0 && sum < FIRST_FAILED << checks.len() => sum,
         _ => return Err(rigs::unwell("rdma", status)),
     };
-    let mut counts = CheckCounts::default();
-    for (at, check) in checks.iter().enumerate() {
+    let counted = |(at, check): (usize, &MachineCheck)| {
         let is_well = failed & (FIRST_FAILED << at) == 0;
-        let why = || "it did not end well in the emulated machine, whose output is above".to_string();
-        counts += CheckCounts::of(&check.name, is_well.then_some(()).ok_or_else(why));
-    }
-    Ok(counts)
+        let why = "it did not end well in the emulated machine, whose output is above";
+        CheckCounts::of(&check.name, is_well.then_some(()).ok_or_else(|| why.into()))
+    };
+    Ok(checks.iter().enumerate().map(counted).sum())
 }

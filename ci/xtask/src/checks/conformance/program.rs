@@ -64,8 +64,7 @@ pub(super) fn all(options: &CaseSelection) -> Vec<ConformanceProgram> {
     }
     // In an emulated machine programs stay as they were built, and looking at each file takes long.
     let ingredients = if options.emulated { None } else { ingredients(options) };
-    let programs = sources.iter().flat_map(|source| builds(source, options, ingredients));
-    programs.skip_while(|program| options.from.as_ref().is_some_and(|from| program.name != *from)).collect()
+    sources.iter().flat_map(|source| builds(source, options, ingredients)).collect()
 }
 
 /// The youngest of the tests' sources, the installation, and this program, which knows the flags.

@@ -34,8 +34,6 @@ pub(crate) struct CaseSelection {
     /// Only cases whose `program/NAME` contains one of these texts, separated by commas; `kill/` selects the kill tests
     /// alone.
     pub(crate) filter: Option<String>,
-    /// Only programs from this one on, in their order.
-    pub(crate) from: Option<String>,
     /// How the programs are instrumented.
     pub(crate) instrumentation: Instrumentation,
     /// Run the kill tests too.
@@ -136,10 +134,10 @@ impl CaseSelection {
         })
     }
 
-    /// The cases that `filter` selects, or a few, over a cable as bad as `quality`.
-    pub(crate) fn over_a_bad_cable(quality: &str, filter: Option<&str>) -> CaseSelection {
+    /// A few cases, over a cable as bad as `quality`.
+    pub(crate) fn over_a_bad_cable(quality: &str) -> CaseSelection {
         // Cards would go past the cable.
-        let selection = CaseSelection::between("tcp", 2, 2, Some(filter.unwrap_or("smoke/,rma/RMA_1").into()));
+        let selection = CaseSelection::between("tcp", 2, 2, Some("smoke/,rma/RMA_1".into()));
         CaseSelection { hosts: Some(quality.to_string()), emulated: true, ..selection }
     }
 
@@ -179,7 +177,6 @@ impl CaseSelection {
             prefix: crate::default_prefix(),
             pes: USUAL_PES.into(),
             filter: None,
-            from: None,
             instrumentation: Instrumentation::Nothing,
             kill: false,
             nodes: 1,
@@ -192,14 +189,10 @@ impl CaseSelection {
         }
     }
 
-    pub(super) fn selects_everything(&self) -> bool {
-        self.filter.is_none() && self.from.is_none()
-    }
-
     /// The texts of the filter that none of these names contains: a case that got another name would leave a step without a word.
     pub(super) fn texts_without_a_case(&self, names: &[String]) -> Vec<&str> {
-        // Programs before `from` are not there, and the kill tests are no cases.
-        let texts = self.filter.iter().filter(|_| self.from.is_none()).flat_map(|texts| texts.split(','));
+        let texts = self.filter.iter().flat_map(|texts| texts.split(','));
+        // The kill tests are no cases.
         let is_known = |text: &str| text.starts_with("kill/") || names.iter().any(|name| name.contains(text));
         texts.filter(|text| !is_known(text)).collect()
     }
@@ -222,9 +215,6 @@ pub(crate) struct ConformanceArguments {
     /// Only cases whose `program/NAME` contains one of these texts, separated by commas
     #[arg(long)]
     filter: Option<String>,
-    /// Only programs from this one on
-    #[arg(long)]
-    from: Option<String>,
     /// Build the programs with the address and undefined-behaviour sanitizers
     #[arg(long)]
     sanitize: bool,
@@ -278,7 +268,6 @@ impl ConformanceArguments {
             prefix: self.prefix.unwrap_or_else(crate::default_prefix),
             pes: self.pes,
             filter: self.filter.or(filter.filter(|_| self.algorithms)),
-            from: self.from,
             instrumentation: match (self.sanitize, self.race) {
                 (true, _) => Instrumentation::Sanitizers,
                 (_, true) => Instrumentation::Races,
