@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::report::BenchMachine;
+use crate::samples::median;
 use crate::{Outcome, job, kernels, say};
 
 /// PEs, nodes, and the GiB of memory that the job needs, connections in the kernel included.
@@ -25,7 +27,7 @@ pub(crate) fn measure(prefix: &Path, folder: &Path, quick: bool) -> Outcome {
     let program = folder.join("everybody");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ci/faults/programs/everybody.c");
     kernels::cc(prefix, &program, &[source], &["-loxshmem"])?;
-    say(format_args!("seconds, medians of {ROUNDS}; load of the machine before: {}", load()));
+    say(format_args!("seconds, medians of {ROUNDS}; load of the machine before: {}", BenchMachine::here().load));
     say(format_args!("{:>6}{:>7}{}", "PEs", "nodes", COLUMNS.map(|name| format!("{name:>12}")).concat()));
     for (pes, nodes, gib) in SHAPES {
         if quick && pes > QUICK {
@@ -39,11 +41,7 @@ pub(crate) fn measure(prefix: &Path, folder: &Path, quick: bool) -> Outcome {
             continue;
         }
         let rounds = (0..ROUNDS).map(|_| round(prefix, &program, pes, nodes)).collect::<Outcome<Vec<JobFigures>>>()?;
-        let median = |column: usize| {
-            let mut values: Vec<f64> = rounds.iter().map(|round| round[column]).collect();
-            values.sort_by(f64::total_cmp);
-            values[values.len() / 2]
-        };
+        let median = |column: usize| median(rounds.iter().map(|round| round[column]));
         let digits = |column| if COLUMNS[column] == "descriptors" { 0 } else { 2 };
         let figures = (0..COLUMNS.len()).map(|column| format!("{:>12.*}", digits(column), median(column)));
         say(format_args!("{pes:>6}{nodes:>7}{}", figures.collect::<String>()));
@@ -70,19 +68,11 @@ fn figures(said: &str) -> Option<JobFigures> {
     Some(found)
 }
 
-fn read(path: &str) -> String {
-    fs::read_to_string(path).unwrap_or_default()
-}
-
 fn available_gib() -> u64 {
-    let about = read("/proc/meminfo");
+    let about = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = about.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib: Option<u64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     kib.unwrap_or(0) >> 20
-}
-
-fn load() -> String {
-    read("/proc/loadavg").split(' ').next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

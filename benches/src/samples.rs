@@ -62,6 +62,13 @@ impl Samples {
     }
 }
 
+/// The median, whatever the order; not a number where there are no figures.
+pub(crate) fn median(figures: impl Iterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.collect();
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::Samples;

@@ -1,6 +1,7 @@
 //! The tables of a comparison with another library: times, and what a call costs beside time.
 
 use super::{Columns, PeerCarrier, PeerRound, RoundCounts, Rounds};
+use crate::samples::median;
 use crate::say;
 
 /// Microseconds per call.
@@ -74,14 +75,7 @@ fn order(row: &str) -> (String, u64) {
     (name.to_owned(), number.parse().unwrap_or_default())
 }
 
-/// Not a number, where a library lacks the form.
-fn median(figures: impl Iterator<Item = f64>) -> f64 {
-    let mut figures: Vec<f64> = figures.collect();
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// As [`median`].
+/// Not a number, where a library lacks the form, as [`median`].
 fn mean(figures: impl Iterator<Item = f64>) -> f64 {
     let (count, sum) = figures.fold((0.0, 0.0), |(count, sum), figure| (count + 1.0, sum + figure));
     sum / count
