@@ -1,15 +1,29 @@
 //! Collectives between nodes: every way of every length gives the right bits.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Job, is_long, not_run, program, program_with};
+use std::path::Path;
+
+use oxshmem_faults::{Job, JobEnd, is_long, not_run, program, program_with};
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
+
+/// Ends a job over a transport well. `None`: this machine does not have the transport.
+fn ended(options: &str, transport: &str, program: &Path) -> Option<JobEnd> {
+    let ended = Job::new(options).env("SHMEM_TRANSPORT", transport).run(program, [""; 0]);
+    (!ended.lacks_transport(transport)).then(|| ended.expect(0))
+}
+
+/// Runs a program that says that all was right.
+fn is_right(options: &str, transport: &str, program: &Path) {
+    if let Some(ended) = ended(options, transport, program) {
+        assert!(ended.stdout.contains("all right"), "{options}, {transport}: {ended}");
+    }
+}
 
 #[test]
 fn fault_C1_collectives_of_every_length_and_form_give_the_same_bits_between_nodes() {
     let eager = program_with("eager.c", &["-Wno-deprecated-declarations"]);
     for options in ["-n 2 --nodes 2", "-n 3 --nodes 3", "-n 4 --nodes 4", "-n 5 --nodes 2", "-n 6 --nodes 3"] {
-        let ended = Job::new(options).env("SHMEM_TRANSPORT", "tcp").run(&eager, [""; 0]);
-        assert!(ended.expect(0).stdout.contains("all right"), "{options}");
+        is_right(options, "tcp", &eager);
     }
 }
 
@@ -17,11 +31,7 @@ fn fault_C1_collectives_of_every_length_and_form_give_the_same_bits_between_node
 fn fault_C2_a_root_that_is_ahead_of_its_broadcasts_disturbs_nobody_over_any_network() {
     let eager = program_with("eager.c", &["-Wno-deprecated-declarations"]);
     for transport in ["ofi:tcp", "ucx:tcp"] {
-        let ended = Job::new("-n 3 --nodes 3").env("SHMEM_TRANSPORT", transport).run(&eager, [""; 0]);
-        if ended.lacks_transport(transport) {
-            continue;
-        }
-        assert!(ended.expect(0).stdout.contains("all right"), "{transport}");
+        is_right("-n 3 --nodes 3", transport, &eager);
     }
 }
 
@@ -30,11 +40,7 @@ fn fault_C2_a_root_that_is_ahead_of_its_broadcasts_disturbs_nobody_over_any_netw
 fn a_signal_that_a_pe_keeps_back_is_not_taken_by_a_thread_of_the_network() {
     let own_signals = program("own_signals.c");
     for transport in ["tcp", "ofi:tcp", "ucx:tcp"] {
-        let ended = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", transport).run(&own_signals, [""; 0]);
-        if transport != "tcp" && ended.lacks_transport(transport) {
-            continue;
-        }
-        assert!(ended.expect(0).stdout.contains("all right"), "{transport}");
+        is_right("-n 2 --nodes 2", transport, &own_signals);
     }
 }
 
@@ -61,8 +67,7 @@ fn active_sets_leave_places_to_teams() {
 fn lines_that_a_board_has_no_room_for_go_in_batches() {
     let lines = program("lines.c");
     for options in ["-n 4 --nodes 2", "-n 96 --nodes 3"] {
-        let ended = Job::new(options).env("SHMEM_TRANSPORT", "tcp").run(&lines, [""; 0]);
-        assert!(ended.expect(0).stdout.contains("all right"), "{options}");
+        is_right(options, "tcp", &lines);
     }
 }
 
@@ -114,7 +119,7 @@ fn words_come_to_their_pes_however_hosts_get_the_pes() {
         for (transport, atomics, check) in by.into_iter().filter(|by| transports(number).contains(&by.0)) {
             let job = Job::new(options).env("SHMEM_TRANSPORT", transport).env("SHMEM_AMO", atomics);
             let ended = job.env("SHMEM_CHECK", check).run(&words, [""; 0]);
-            if transport != "tcp" && ended.lacks_transport(transport) {
+            if ended.lacks_transport(transport) {
                 continue;
             }
             let ended = ended.expect(0);
@@ -138,11 +143,7 @@ fn blocks_come_to_their_pes_however_hosts_get_the_pes() {
     ];
     for (number, (pes, options)) in jobs.into_iter().enumerate() {
         for transport in transports(number) {
-            let ended = Job::new(options).env("SHMEM_TRANSPORT", transport).run(&blocks, [""; 0]);
-            if *transport != "tcp" && ended.lacks_transport(transport) {
-                continue;
-            }
-            let ended = ended.expect(0);
+            let Some(ended) = ended(options, transport, &blocks) else { continue };
             assert_eq!(ended.stdout.matches("all right").count(), pes, "{options}, {transport}: {ended}");
         }
     }

@@ -1,16 +1,22 @@
 //! Programs in Fortran, C, C++ and Python as people write them for other libraries.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
-use oxshmem_faults::{Job, has_program, is_long, not_run, prefix, program, program_with, source, tool};
+use oxshmem_faults::{Job, TestFolder, has_program, is_long, not_run, prefix, program, program_with, source, tool};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
 
 /// Runs a program that checks itself on two PEs.
 fn passes(executable: &Path) {
     Job::new("-n 2").run(executable, [""; 0]).expect(0);
+}
+
+/// The same with one that says so.
+fn is_ok(options: &str, executable: &Path) {
+    let ended = Job::new(options).run(executable, [""; 0]).expect(0);
+    assert_eq!(ended.stdout, "ok\n", "{ended}");
 }
 
 /// Fortran programs declare functions themselves, or use their names otherwise; the include files leave room for that.
@@ -24,8 +30,8 @@ fn fault_C1_fortran_programs_declare_functions_themselves() {
             // The checks of a program are the same after every compilation, so that one run is enough.
             let executable = program_with(name, options);
             if options == legacy {
-                let ended = Job::new("-n 2").run(&executable, [""; 0]).expect(0);
-                assert_eq!(ended.stdout, "ok\n", "{name}: {ended}");
+                println!("{name}");
+                is_ok("-n 2", &executable);
             }
         }
     }
@@ -40,8 +46,7 @@ fn fault_C2_shmem4py_builds_and_passes_its_tests() {
     if !has_program("python3") {
         return;
     }
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("shmem4py-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder for the environment");
+    let folder = TestFolder::new("shmem4py");
     let python = folder.join("environment/bin/python");
     let run = |program: &Path, arguments: &[&str]| -> Output {
         let mut path = prefix().join("bin").into_os_string();
@@ -49,7 +54,7 @@ fn fault_C2_shmem4py_builds_and_passes_its_tests() {
         path.push(std::env::var_os("PATH").unwrap_or_default());
         // The compiler's time is most of this test; what it optimizes does not matter.
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(&folder).env("PATH", path).env("CFLAGS", "-O0 -g0");
+        command.args(arguments).current_dir(&*folder).env("PATH", path).env("CFLAGS", "-O0 -g0");
         command.output().unwrap_or_else(|error| panic!("{}: {error}", program.display()))
     };
     let pip = |arguments: &[&str]| {
@@ -72,10 +77,9 @@ fn fault_C2_shmem4py_builds_and_passes_its_tests() {
     let shapes = ["-n 4", "-n 2 --nodes 2", "-n 1", "-n 2"];
     for options in shapes {
         let mut job = Job::new(options);
-        job.command().current_dir(&folder);
+        job.command().current_dir(&*folder);
         job.run(&python, ["-m", "unittest", "discover", "-q", "-s", "shmem4py-1.0.0/test"]).expect(0);
     }
-    std::fs::remove_dir_all(&folder).expect("the environment is ours");
 }
 
 /// C and C++ examples ask for the edition of the standard by one number.
@@ -110,10 +114,7 @@ fn fault_C5_generic_put_nb_takes_the_unused_handle() {
 fn fault_C6_fortran_has_the_nb_forms() {
     // Legacy mode allows calls of one routine with different arguments.
     let executable = program_with("fortran_nonblocking.f", &["-std=legacy"]);
-    for options in ["-n 2", "-n 2 --nodes 2"] {
-        let ended = Job::new(options).run(&executable, [""; 0]).expect(0);
-        assert_eq!(ended.stdout, "ok\n", "{ended}");
-    }
+    ["-n 2", "-n 2 --nodes 2"].iter().for_each(|options| is_ok(options, &executable));
 }
 
 /// Local variables are targets of nonblocking routines, at every level of optimisation.
@@ -121,10 +122,8 @@ fn fault_C6_fortran_has_the_nb_forms() {
 fn a_compiler_of_fortran_loads_no_local_variable_before_the_quiet() {
     for level in ["-O0", "-O2", "-O3"] {
         let executable = program_with("fortran_local_targets.f90", &["-Wall", level]);
-        for options in ["-n 2", "-n 3 --nodes 3"] {
-            let ended = Job::new(options).run(&executable, [""; 0]).expect(0);
-            assert_eq!(ended.stdout, "ok\n", "{level}: {ended}");
-        }
+        println!("{level}");
+        ["-n 2", "-n 3 --nodes 3"].iter().for_each(|options| is_ok(options, &executable));
     }
 }
 
@@ -134,10 +133,7 @@ fn fault_C6_fortran_has_generics_by_type() {
     // Strict compilers take the modules, too: a routine for logicals has no binding label.
     for strict in ["-Wextra", "-std=f2008", "-std=f2018"] {
         let executable = program_with("fortran_generics.f90", &["-Wall", strict]);
-        for options in ["-n 2", "-n 3 --nodes 3"] {
-            let ended = Job::new(options).run(&executable, [""; 0]).expect(0);
-            assert_eq!(ended.stdout, "ok\n", "{ended}");
-        }
+        ["-n 2", "-n 3 --nodes 3"].iter().for_each(|options| is_ok(options, &executable));
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use oxshmem_faults::{Job, TestFolder, browser, has_program, program, tool};
+use oxshmem_faults::{AT_ONCE, Job, TestFolder, browser, has_program, in_parallel, program, tool};
 
 /// A job that does not say what it should by then never does.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -29,24 +29,9 @@ fn start_program(options: &str, executable: &Path, words: &[&str]) -> oxshmem_fa
     job.start(executable, words)
 }
 
-/// Runs a deadlock on one node and on two; of both, `oxshmem why` says all these words.
-fn explained(name: &str, words: &[&str]) {
-    let running = JOBS.map(|options| start(options, name));
-    for job in &running {
-        println!("{}", job.until_said(&["why"], words));
-    }
-}
-
-/// Runs a job that ends by itself with such a sentence.
-fn ends(name: &str, words: &[&str]) {
-    for running in JOBS.map(|options| start(options, name)) {
-        running.wait(LIMIT).expect(1).says(words);
-    }
-}
-
-#[test]
-fn a_pe_that_computes_is_missing_in_a_barrier() {
-    explained(
+/// Each deadlock, on one node and on two, and the words of `oxshmem why` about it.
+const EXPLAINED: [(&str, &[&str]); 11] = [
+    (
         "missing_in_barrier",
         &[
             "PE 0: in shmem_barrier_all of all PEs",
@@ -55,7 +40,78 @@ fn a_pe_that_computes_is_missing_in_a_barrier() {
             "PE 1 is missing: not waiting in the library, but computing",
             ") computes in the program: `gdb -p ",
         ],
-    );
+    ),
+    (
+        "stopped",
+        &[
+            "PE 2 is missing: stopped by a signal or a debugger",
+            "its last recorded call was shmem_barrier_all (all PEs, meeting",
+        ],
+    ),
+    (
+        "opposite_teams",
+        &["PE 1: in shmem_team_sync of all PEs", "opposite_teams at deadlocks.c:56", "That is a circle"],
+    ),
+    (
+        "signal_never_sent",
+        &["PE 0: in shmem_signal_wait_until at 0x", "(arrived), which holds 2 and is to be >= 3", "No PE is left"],
+    ),
+    (
+        "lock_of_waiter",
+        &[
+            "PE 0: in shmem_set_lock of the lock at 0x",
+            "(lock), behind PE 1",
+            "called from want at deadlocks.c:85",
+            "PE 0 waits in shmem_set_lock for PE 1, which waits in shmem_barrier_all",
+            "That is a circle",
+        ],
+    ),
+    (
+        "wrong_address",
+        &[
+            "PE 1: in shmem_wait_until at 0x",
+            "(flags+16), which holds 0 and is to be == 1",
+            "wrong_address at deadlocks.c:124",
+        ],
+    ),
+    ("left_early", &["PE 0: in shmem_finalize of all PEs", "without PEs 1 and 2", "(go), which holds 0"]),
+    // On one node the split itself needs nobody, so the others are told by their first meeting.
+    ("split_without_one", &["PE 0: in shmem_team_s", "without PE 2", "PE 2: in shmem_wait_until"]),
+    (
+        "all_but_one",
+        &["PE 0: in shmem_wait_until_all for 3 variables at 0x", "(here)", "all_but_one at deadlocks.c:151"],
+    ),
+    ("signal_to_wrong_pe", &["PE 1: in shmem_signal_wait_until", "(sent), which holds 0 and is to be == 1"]),
+    (
+        "heap_variable",
+        &["in shmem_wait_until at 0x", "(in the symmetric heap), which holds 0", "heap_variable at deadlocks.c:169"],
+    ),
+];
+
+#[test]
+fn why_tells_of_each_deadlock_who_waits_for_whom() {
+    in_parallel(AT_ONCE, &EXPLAINED, |(name, words)| {
+        let running = JOBS.map(|options| start(options, name));
+        for job in &running {
+            println!("{name}: {}", job.until_said(&["why"], words));
+        }
+    });
+}
+
+/// Jobs that end by themselves with such a sentence.
+const ENDED: [(&str, &[&str]); 3] = [
+    ("lock_of_dead", &["PE 1 has ended without shmem_finalize", "this call waits for it"]),
+    ("different_collectives", &["the PEs make different calls", "shmem_broadcast", "a barrier or sync"]),
+    ("alltoall_or_broadcast", &["the PEs make different calls", "shmem_alltoall", "shmem_broadcast"]),
+];
+
+#[test]
+fn deaths_and_calls_that_differ_end_the_job() {
+    in_parallel(AT_ONCE, &ENDED, |(name, words)| {
+        for running in JOBS.map(|options| start(options, name)) {
+            running.wait(LIMIT).expect(1).says(words);
+        }
+    });
 }
 
 /// The members count the meetings of a long broadcast alike, on the root's node and on others.
@@ -74,106 +130,6 @@ fn who_waits_behind_a_long_broadcast_is_not_missing() {
         assert!(begun.elapsed() < LIMIT, "the PEs 0 and 2 do not wait:\n{said}");
         std::thread::sleep(Duration::from_millis(100));
     }
-}
-
-#[test]
-fn a_stopped_pe_is_missing() {
-    explained(
-        "stopped",
-        &[
-            "PE 2 is missing: stopped by a signal or a debugger",
-            "its last recorded call was shmem_barrier_all (all PEs, meeting",
-        ],
-    );
-}
-
-#[test]
-fn two_teams_meet_in_opposite_orders() {
-    explained(
-        "opposite_teams",
-        &["PE 1: in shmem_team_sync of all PEs", "opposite_teams at deadlocks.c:56", "That is a circle"],
-    );
-}
-
-#[test]
-fn a_signal_is_never_sent() {
-    explained(
-        "signal_never_sent",
-        &["PE 0: in shmem_signal_wait_until at 0x", "(arrived), which holds 2 and is to be >= 3", "No PE is left"],
-    );
-}
-
-#[test]
-fn the_holder_of_a_lock_is_dead() {
-    ends("lock_of_dead", &["PE 1 has ended without shmem_finalize", "this call waits for it"]);
-}
-
-#[test]
-fn the_holder_of_a_lock_waits_for_us() {
-    explained(
-        "lock_of_waiter",
-        &[
-            "PE 0: in shmem_set_lock of the lock at 0x",
-            "(lock), behind PE 1",
-            "called from want at deadlocks.c:85",
-            "PE 0 waits in shmem_set_lock for PE 1, which waits in shmem_barrier_all",
-            "That is a circle",
-        ],
-    );
-}
-
-#[test]
-fn members_make_different_collective_calls() {
-    ends("different_collectives", &["the PEs make different calls", "shmem_broadcast", "a barrier or sync"]);
-}
-
-#[test]
-fn members_make_the_same_calls_in_different_orders() {
-    ends("alltoall_or_broadcast", &["the PEs make different calls", "shmem_alltoall", "shmem_broadcast"]);
-}
-
-#[test]
-fn the_wrong_variable_is_written() {
-    explained(
-        "wrong_address",
-        &[
-            "PE 1: in shmem_wait_until at 0x",
-            "(flags+16), which holds 0 and is to be == 1",
-            "wrong_address at deadlocks.c:124",
-        ],
-    );
-}
-
-#[test]
-fn a_pe_leaves_while_others_wait_for_it() {
-    explained("left_early", &["PE 0: in shmem_finalize of all PEs", "without PEs 1 and 2", "(go), which holds 0"]);
-}
-
-#[test]
-fn a_member_does_not_join_a_split() {
-    // On one node the split itself needs nobody, so the others are told by their first meeting.
-    explained("split_without_one", &["PE 0: in shmem_team_s", "without PE 2", "PE 2: in shmem_wait_until"]);
-}
-
-#[test]
-fn one_of_several_flags_is_missing() {
-    explained(
-        "all_but_one",
-        &["PE 0: in shmem_wait_until_all for 3 variables at 0x", "(here)", "all_but_one at deadlocks.c:151"],
-    );
-}
-
-#[test]
-fn data_and_signal_go_to_the_wrong_pe() {
-    explained("signal_to_wrong_pe", &["PE 1: in shmem_signal_wait_until", "(sent), which holds 0 and is to be == 1"]);
-}
-
-#[test]
-fn a_variable_of_the_heap_never_changes() {
-    explained(
-        "heap_variable",
-        &["in shmem_wait_until at 0x", "(in the symmetric heap), which holds 0", "heap_variable at deadlocks.c:169"],
-    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use oxshmem_faults::{Job, JobEnd, Running, TestFolder, not_run, prefix, program, until};
+use oxshmem_faults::{Job, JobEnd, Running, TestFolder, not_run, prefix, program, top, until};
 
 /// A step that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(100);
@@ -17,7 +17,7 @@ const HOSTS: &str = "ring-[0-2].ring";
 const KEY: &str = "a key of the tests, long enough";
 
 fn rig() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../rigs/pods").canonicalize().expect("the rig")
+    top().join("ci/rigs/pods")
 }
 
 /// A folder with the key, gone at the end of the test; inside of the rig only.

@@ -21,8 +21,22 @@ fn profile(options: &str, program: &Path, folder: &Path) -> (JobEnd, Totals) {
     (ended, figures(folder))
 }
 
+fn records(folder: &Path) -> RecordedJob {
+    RecordedJob::read(folder).expect("records can be read").expect("there are records")
+}
+
 fn figures(folder: &Path) -> Totals {
-    totals::add_up(&RecordedJob::read(folder).expect("records can be read").expect("there are records"))
+    totals::add_up(&records(folder))
+}
+
+/// A file of a folder as text.
+#[track_caller]
+fn text(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn json(folder: &Path, name: &str) -> Value {
+    serde_json::from_str(&text(folder, name)).expect("the timeline is JSON")
 }
 
 /// The calls and bytes of a routine.
@@ -63,12 +77,11 @@ fn profile_1_calls_bytes_and_pairs_are_exact_on_a_node_and_between_nodes() {
         let sizes: Vec<u32> = totals.teams.keys().map(|team| team.size).collect();
         assert_eq!(sizes, [4, 2, 2], "{options}: {:?}", totals.teams);
         ended.says(&["profile of 4 PEs", "who waited for whom", "report: "]);
-        let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
+        let page = text(&folder, "profile.html");
         for part in ["shmem_putmem", "recorded.c:20", "PE 1 to PE 0", "team of PEs 1 to 3 by 2"] {
             assert!(page.contains(part), "{options}: {part} is missing in {page}");
         }
-        let nodes = RecordedJob::read(&folder).expect("records can be read").expect("there are records").nodes().len();
-        assert_eq!(nodes, if options == "-n 4" { 1 } else { 2 });
+        assert_eq!(records(&folder).nodes().len(), if options == "-n 4" { 1 } else { 2 });
     }
     let again = Job::of("oxshmem").run(Path::new("profile"), [&*folder]).expect(0);
     assert!(again.stdout.contains("profile of 4 PEs on 2 nodes"), "{again}");
@@ -81,7 +94,7 @@ fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
         let (_, cpp) = profile("-n 2", &program_with("recorded.cc", options), &folder);
         assert_eq!(counts(&cpp, "shmem_long_put"), (14, 14 * 32));
         assert_eq!(counts(&cpp, "shmem_long_atomic_add"), (2, 16));
-        let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
+        let page = text(&folder, "profile.html");
         let lines = ["recorded.cc:11", "recorded.cc:15"];
         assert!(lines.iter().all(|line| page.contains(line)), "the lines of the program: {page}");
         assert!(!page.contains("shmem.h:") && !page.contains("shmemx.h:"), "lines of the headers: {page}");
@@ -97,7 +110,7 @@ fn profile_2_programs_in_other_languages_are_recorded_as_they_are() {
     if has_fortran_modules() {
         let (_, module) = profile("-n 2", &program("module_places.f90"), &folder);
         assert_eq!(counts(&module, "shmem_double_max_reduce"), (2, 16));
-        let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
+        let page = text(&folder, "profile.html");
         for comment in ["! allocated", "! reduced", "! synchronised"] {
             let line = line_of("module_places.f90", comment);
             assert!(page.contains(&format!("module_places.f90:{line}")), "{comment} is missing in {page}");
@@ -121,10 +134,7 @@ fn tracks(trace: &Value) -> BTreeMap<u64, Vec<(String, f64, f64)>> {
 fn profile_3_a_timeline_is_json_and_calls_of_a_track_follow_each_other() {
     let (program, folder) = (program("recorded.c"), TestFolder::new("profile-3"));
     let file = folder.join("trace.json");
-    let read = || -> Value {
-        let text = std::fs::read_to_string(&file).expect("the timeline is written");
-        serde_json::from_str(&text).expect("the timeline is JSON")
-    };
+    let read = || json(&folder, "trace.json");
     for options in ["-n 4", "-n 4 --nodes 2"] {
         let job = Job::new(&format!("{options} --trace={}", file.display()));
         let ended = job.run(&program, [""; 0]).expect(0);
@@ -154,9 +164,7 @@ fn profile_4_a_killed_job_leaves_what_was_recorded() {
     let job = Job::new(&format!("-n 2 --profile={}", folder.display()));
     let ended = job.run(&program, ["die"]).expect(137).says(&["did not finalize"]);
     let totals = figures(&folder);
-    let of_one: BTreeMap<&str, u64> = RecordedJob::read(&folder)
-        .expect("records can be read")
-        .expect("there are records")
+    let of_one: BTreeMap<&str, u64> = records(&folder)
         .ledgers
         .iter()
         .filter(|ledger| ledger.pe == 1)
@@ -165,7 +173,7 @@ fn profile_4_a_killed_job_leaves_what_was_recorded() {
         .collect();
     assert_eq!(of_one["p"], 10, "{ended}");
     assert_eq!(totals.pairs[&(1, 0)][0].bytes, 10 * 8 + 3 * 1000, "{ended}");
-    let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
+    let page = text(&folder, "profile.html");
     assert!(page.contains("did not finalize") && page.trim_end().ends_with("</html>"));
 }
 
@@ -193,10 +201,10 @@ fn trace_3_a_browser_shows_the_summary_of_a_timeline() {
         tool("oxshmem").arg("trace").arg(&timeline).arg("--html").arg(&page).output().expect("oxshmem starts");
     let said = String::from_utf8_lossy(&summary.stdout);
     assert!(said.starts_with("timeline of 4 PEs: ") && said.contains("longest calls"), "{said}");
-    let text = std::fs::read_to_string(&page).expect("the page is written");
-    assert!(text.contains("recorded.c:") && !text.contains("http"), "{text}");
+    let shown = text(&folder, "trace.html");
+    assert!(shown.contains("recorded.c:") && !shown.contains("http"), "{shown}");
     // Each barrier says who came last, and an arrow leads from PE 0's p to the wait of PE 1.
-    let trace: Value = serde_json::from_str(&std::fs::read_to_string(&timeline).unwrap()).expect("JSON");
+    let trace = json(&folder, "trace.json");
     let events = trace["traceEvents"].as_array().unwrap();
     let barriers: Vec<&Value> = events.iter().filter(|event| event["name"] == "shmem_barrier_all").collect();
     assert_eq!(barriers.len(), 16);
@@ -246,8 +254,7 @@ fn trace_4_an_archive_of_the_open_trace_format_is_read_by_the_format_s_own_tool(
     };
     let events = read(&[]);
     let count = |kind: &str| events.lines().filter(|line| line.split_whitespace().next() == Some(kind)).count();
-    let trace: Value = serde_json::from_str(&std::fs::read_to_string(&file).expect("the timeline")).expect("JSON");
-    let calls: usize = tracks(&trace).values().map(Vec::len).sum();
+    let calls: usize = tracks(&json(&folder, "trace.json")).values().map(Vec::len).sum();
     assert_eq!((count("ENTER"), count("LEAVE")), (calls, calls), "{events}");
     // Those of `shmem_long_p`, `shmem_putmem` and `shmem_ctx_putmem`; `shmem_getmem`; `shmem_long_atomic_inc`.
     assert_eq!((count("RMA_PUT"), count("RMA_GET"), count("RMA_ATOMIC")), (41 + 12 + 4, 8, 20), "{events}");
@@ -270,14 +277,13 @@ fn profile_7_a_verdict_in_words_comes_first() {
     );
     assert!(verdict.ends_with("; it was between two calls at late.c:17"), "{ended}");
     assert!(ended.stderr.contains("the work is not evenly divided: PE 2 is outside of the library for "), "{ended}");
-    let page = std::fs::read_to_string(folder.join("profile.html")).expect("the report is written");
+    let page = text(&folder, "profile.html");
     assert!(page.contains("<h2>Verdict</h2>\n<p>PE 2 came last in "), "{page}");
     // The same in files that other programs read.
     let tables = folder.join("tables");
     let written = Job::of("oxshmem").run(Path::new("profile"), [&*folder, Path::new("--csv"), &tables]).expect(0);
-    let table = |name: &str| {
-        std::fs::read_to_string(tables.join(name)).unwrap_or_else(|error| panic!("{name}: {error}: {written}"))
-    };
+    println!("{written}");
+    let table = |name: &str| text(&tables, name);
     let routines = table("routines.csv");
     assert!(routines.starts_with("routine,kind,calls,bytes,time,waiting,longest,imbalance\n"), "{routines}");
     assert!(routines.contains("\nshmem_barrier_all,collective,52,0,"), "{routines}");
@@ -327,7 +333,7 @@ fn profile_10_a_record_has_room_for_meetings_of_which_every_second_is_recorded()
     // Behind the table of meetings is that of pairs, and no PE has put or got anything.
     assert!(totals.pairs.is_empty(), "{:?}", totals.pairs);
     // Waits are timed each, though these are short: a long one would stand for up to 64 of them otherwise.
-    let job = RecordedJob::read(&folder).expect("records can be read").expect("there are records");
+    let job = records(&folder);
     let sites = job.ledgers.iter().flat_map(|ledger| ledger.sites.values());
     let waits = sites.filter(|site| site.routine == "shmem_long_wait_until");
     assert_eq!(waits.map(|site| (site.calls, site.timed)).collect::<Vec<_>>(), [(1000, 1000); 2]);

@@ -17,7 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use calls::Routine;
 use cases::{Case, SizeDice};
-use oxshmem_faults::{Job, in_parallel, is_long, program_with};
+use oxshmem_faults::{Job, TestFolder, in_parallel, is_long, program_with};
 
 /// Calls of a job that are compared, before the one that is refused.
 const RIGHT_CALLS: usize = 12;
@@ -28,11 +28,9 @@ fn number(variable: &str) -> Option<u64> {
 
 /// The program with a call of every routine, and the sizes of their elements.
 fn compiled(routines: &mut [Routine]) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random_sizes-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder for the calls");
-    std::fs::write(folder.join("random_sizes_calls.h"), calls::header(routines)).expect("the calls are written");
+    let folder = TestFolder::new("random-sizes");
+    folder.write("random_sizes_calls.h", calls::header(routines));
     let program = program_with("random_sizes.c", &["-w", "-O0", "-I", folder.to_str().expect("a path in UTF-8")]);
-    std::fs::remove_dir_all(&folder).expect("the folder is ours");
     let list = std::process::Command::new(&program).arg("list").output().expect("the program starts");
     let list = String::from_utf8(list.stdout).expect("numbers");
     assert_eq!(list.lines().count(), routines.len());
