@@ -12,32 +12,30 @@ use crate::not_run;
 #[derive(Debug)]
 pub struct MemoryGroup {
     folder: PathBuf,
-    version: u32,
+    /// The file with the most memory that the group has used.
+    peak: &'static str,
 }
 
 impl MemoryGroup {
-    /// Makes a group of `bytes` bytes below this process's own; an error says why none can be made here.
-    pub fn new(bytes: u64) -> Result<MemoryGroup, String> {
+    /// Makes a group of `bytes` bytes below this process's own; where none can be made, says so.
+    pub fn or_say(bytes: u64) -> Option<MemoryGroup> {
+        MemoryGroup::new(bytes).map_err(not_run).ok()
+    }
+
+    fn new(bytes: u64) -> Result<MemoryGroup, String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("oxshmem-test-{}-{number}", std::process::id());
         let (parent, version) = parent()?;
         let folder = parent.join(name);
-        let limit = if version == 1 { "memory.limit_in_bytes" } else { "memory.max" };
+        let (limit, peak) = match version {
+            1 => ("memory.limit_in_bytes", "memory.max_usage_in_bytes"),
+            _ => ("memory.max", "memory.peak"),
+        };
         let made = fs::create_dir(&folder).and_then(|()| fs::write(folder.join(limit), bytes.to_string()));
-        let group = MemoryGroup { folder, version };
+        let group = MemoryGroup { folder, peak };
         made.map_err(|error| format!("no memory control group can be made in {}: {error}", parent.display()))?;
         Ok(group)
-    }
-
-    /// The same; where none can be made, says so.
-    pub fn or_say(bytes: u64) -> Option<MemoryGroup> {
-        MemoryGroup::new(bytes).map_err(not_run).ok()
-    }
-
-    /// The version of the interface that this machine has.
-    pub fn version(&self) -> u32 {
-        self.version
     }
 
     /// Lets the command run inside the group.
@@ -62,15 +60,9 @@ impl MemoryGroup {
         self.folder.join("cgroup.procs")
     }
 
-    /// The most memory that the group has used so far, in bytes.
+    /// The most memory that the group has used so far, in bytes; 0 where this kernel does not tell.
     pub fn peak(&self) -> u64 {
-        let name = if self.version == 1 { "memory.max_usage_in_bytes" } else { "memory.peak" };
-        self.number(name)
-    }
-
-    /// A number in one of the group's files; 0 where this kernel has no such file.
-    fn number(&self, name: &str) -> u64 {
-        fs::read_to_string(self.folder.join(name)).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+        fs::read_to_string(self.folder.join(self.peak)).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
     }
 }
 

@@ -15,6 +15,7 @@ mod parallel;
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -24,7 +25,7 @@ pub use compiled::{changed, compile, program, program_by, program_with, programs
 pub use complaints::{Complaint, expect_no_complaints};
 pub use given_time::GivenTime;
 pub use group::MemoryGroup;
-pub use here::{comes_true, has_fortran_modules, has_program, is_long, until};
+pub use here::{by_turns, comes_true, has_fortran_modules, has_program, is_long, until};
 pub use other_user::{OtherUser, STRANGER};
 pub use oxshmem_test_folder::{TestFolder, not_run};
 pub use parallel::{AT_ONCE, in_parallel};
@@ -219,8 +220,8 @@ impl Running {
     /// `is_over` gets the job's messages so far.
     fn wait_unless(mut self, mut is_over: impl FnMut(&ReadStream) -> bool) -> JobEnd {
         let mut child = self.child.take().expect("the job is ended by `wait` only");
-        let stdout = ReadStream::begin(child.stdout.take().map(|stream| Box::new(stream) as _));
-        let stderr = ReadStream::begin(child.stderr.take().map(|stream| Box::new(stream) as _));
+        let stdout = ReadStream::begin(child.stdout.take());
+        let stderr = ReadStream::begin(child.stderr.take());
         let begun = Instant::now();
         let status = loop {
             match child.try_wait().expect("our child") {
@@ -250,20 +251,14 @@ struct ReadStream {
 }
 
 impl ReadStream {
-    fn begin(stream: Option<Box<dyn std::io::Read + Send>>) -> ReadStream {
+    fn begin(stream: Option<impl Read + Send + 'static>) -> ReadStream {
         let text = Arc::new(Mutex::new(Vec::new()));
         let kept = text.clone();
         let reader = std::thread::spawn(move || {
-            let Some(mut stream) = stream else { return };
-            let mut part = [0; 4096];
-            loop {
-                match stream.read(&mut part) {
-                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                    // The test looks at the text that was read before an error.
-                    Ok(0) | Err(_) => return,
-                    Ok(bytes) => kept.lock().expect("nobody panics with it").extend_from_slice(&part[..bytes]),
-                }
-            }
+            let bytes = stream.into_iter().flat_map(|stream| BufReader::new(stream).bytes());
+            // The test looks at the text that was read before an error.
+            let read = bytes.map_while(Result::ok);
+            read.for_each(|byte| kept.lock().expect("nobody panics with it").push(byte));
         });
         ReadStream { text, reader }
     }

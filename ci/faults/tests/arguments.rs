@@ -1,7 +1,7 @@
 //! Arguments and threads that cannot be right: a sentence, and NULL from allocations on all PEs.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Job, is_long, program, program_with};
+use oxshmem_faults::{Job, by_turns, program, program_with};
 
 #[test]
 fn fault_W6_sizes_that_cannot_be_are_named_and_null_everywhere() {
@@ -90,8 +90,7 @@ fn mistakes_of_a_first_hour_are_named_by_the_argument() {
     .enumerate()
     {
         // The place of the PEs makes no difference to an argument: they are on one node and on two by turns.
-        let (jobs, one_of_two) = (["-n 4", "-n 4 --nodes 2"], i % 2);
-        for options in if is_long() { &jobs[..] } else { &jobs[one_of_two..=one_of_two] } {
+        for options in by_turns(&["-n 4", "-n 4 --nodes 2"], i) {
             let job = Job::new(options).env("SHMEM_CHECK", check).env("SHMEM_DEADLOCK", "abort");
             let ended = job.run(&program, [name]);
             assert_ne!(ended.status, Some(0), "{name}: {ended}");

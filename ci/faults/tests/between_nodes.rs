@@ -182,7 +182,6 @@ fn algorithms_that_differ_are_told_whatever_they_are() {
     }
 }
 
-/// The values of `SHMEM_REDUCE_ALGORITHM`.
 fn schedules() -> Vec<&'static str> {
     let (_, collectives) =
         FAMILIES.into_iter().find(|(family, _)| *family == "REDUCE").expect("reductions have a setting");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, JobEnd, has_program, program, program_with};
+use oxshmem_faults::{Job, has_program, in_parallel, program, program_with};
 
 /// A job that does not say what it should by then never does. The report comes after some three seconds.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -21,16 +21,14 @@ fn reported(name: &str, pes: u32, words: &[&str]) {
 }
 
 fn all_reported(name: &str, jobs: &[(&str, &str)], words: &[&str]) {
-    let job = |(options, transport): &(&str, &str)| {
-        Job::new(options).env("SHMEM_DEADLOCK", "abort").env("SHMEM_TRANSPORT", transport).start(&DEADLOCKS, [name])
-    };
-    let running: Vec<_> = jobs.iter().map(job).collect();
-    for (job, running) in jobs.iter().zip(running) {
-        println!("{job:?}");
+    in_parallel(jobs.len(), jobs, |(options, transport)| {
+        println!("{options} {transport}");
+        let job = Job::new(options).env("SHMEM_DEADLOCK", "abort").env("SHMEM_TRANSPORT", transport).limit(LIMIT);
         // The launcher reads debug information for the report.
-        let ended = running.wait(LIMIT).expect(1).says(&[HEADLINE, "    called from ", " at deadlock.c:"]).says(words);
+        let places = [HEADLINE, "    called from ", " at deadlock.c:"];
+        let ended = job.run(&DEADLOCKS, [name]).expect(1).says(&places).says(words);
         assert_eq!(ended.stderr.matches(HEADLINE).count(), 1, "{ended}");
-    }
+    });
 }
 
 #[test]
@@ -206,17 +204,11 @@ fn fault_D17_long_waits_that_end_are_not_reported() {
     if has_program("gdb") {
         names.push("is_debugged");
     }
-    let start = |name: &&str| Job::new("-n 2").env("SHMEM_DEADLOCK", "abort").start(&patience, [name]);
-    let mut running: Vec<_> = names.iter().map(start).collect();
-    let across = ["sleeps", "has_a_child", "handles_a_signal", "tests"];
-    let start = |name: &&str| {
-        let job = Job::new("-n 3 --nodes 3").env("SHMEM_TRANSPORT", "tcp").env("SHMEM_DEADLOCK", "abort");
-        job.start(&patience, [name])
-    };
-    running.extend(across.iter().map(start));
-    let ended: Vec<(&str, JobEnd)> =
-        names.iter().chain(&across).copied().zip(running.into_iter().map(|running| running.wait(LIMIT))).collect();
-    for (name, ended) in ended {
-        assert!(ended.status == Some(0) && !ended.stderr.contains("deadlock"), "{name}: {ended}");
-    }
+    let across = ["sleeps", "has_a_child", "handles_a_signal", "tests"].map(|name| ("-n 3 --nodes 3", name));
+    let jobs: Vec<_> = names.into_iter().map(|name| ("-n 2", name)).chain(across).collect();
+    in_parallel(jobs.len(), &jobs, |(options, name)| {
+        let job = Job::new(options).env("SHMEM_TRANSPORT", "tcp").env("SHMEM_DEADLOCK", "abort").limit(LIMIT);
+        let ended = job.run(&patience, [name]);
+        assert!(ended.status == Some(0) && !ended.stderr.contains("deadlock"), "{options}, {name}: {ended}");
+    });
 }

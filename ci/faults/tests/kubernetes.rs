@@ -7,7 +7,6 @@ use oxshmem_faults::{Job, prefix};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The installed manifests.
 fn manifests() -> Vec<PathBuf> {
     let folder = prefix().join("share/oxshmem/examples/kubernetes");
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));

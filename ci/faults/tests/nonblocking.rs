@@ -2,7 +2,7 @@
 
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Job, LIMIT, is_long, program, program_with};
+use oxshmem_faults::{Job, by_turns, in_parallel, is_long, program, program_with};
 
 const HEADLINE: &str = "oxshmem: deadlock: ";
 /// Jobs that run at once.
@@ -41,24 +41,19 @@ const DEADLOCKS: [(&str, &[&str]); 12] = [
 #[test]
 fn fault_N2_deadlocks_with_nonblocking_collectives_name_collective_team_number_and_who_is_missing() {
     let program = program("nonblocking.c");
-    // On one node and on two in turn; on both with `CHECK_LONG=1`.
-    let both = DEADLOCKS.iter().enumerate().flat_map(|(number, deadlock)| {
-        let jobs = ["-n 4", "-n 4 --nodes 2"].into_iter().enumerate();
-        jobs.filter(move |(turn, _)| is_long() || number % 2 == *turn).map(move |(_, job)| (job, *deadlock))
+    let jobs = on_one_node_and_two(["-n 4", "-n 4 --nodes 2"], &DEADLOCKS);
+    in_parallel(BESIDE, &jobs, |(job, (name, words))| {
+        println!("{job}, {name}");
+        let ended = Job::new(job).env("SHMEM_DEADLOCK", "abort").run(&program, [name]).expect(1);
+        let ended = ended.says(&[HEADLINE, "    called from ", " at nonblocking.c:"]).says(words);
+        assert_eq!(ended.stderr.matches(HEADLINE).count(), 1, "{ended}");
     });
-    let jobs: Vec<_> = both.collect();
-    for some in jobs.chunks(BESIDE) {
-        let start = |&(job, (name, _)): &(&str, (&str, _))| {
-            Job::new(job).env("SHMEM_DEADLOCK", "abort").start(&program, [name])
-        };
-        let running: Vec<_> = some.iter().map(start).collect();
-        for ((job, (name, words)), running) in some.iter().zip(running) {
-            println!("{job}, {name}");
-            let ended =
-                running.wait(LIMIT).expect(1).says(&[HEADLINE, "    called from ", " at nonblocking.c:"]).says(words);
-            assert_eq!(ended.stderr.matches(HEADLINE).count(), 1, "{ended}");
-        }
-    }
+}
+
+/// Each of these in one of two jobs by turns; in both with `CHECK_LONG=1`.
+fn on_one_node_and_two<T: Copy>(jobs: [&'static str; 2], all: &[T]) -> Vec<(&'static str, T)> {
+    let both = |(turn, one): (usize, &T)| by_turns(&jobs, turn).iter().map(|job| (*job, *one)).collect::<Vec<_>>();
+    all.iter().enumerate().flat_map(both).collect()
 }
 
 #[test]
@@ -82,22 +77,12 @@ fn fault_N2_legal_programs_with_nonblocking_collectives_are_not_reported() {
         .flat_map(|way| ["barrier", "broadcast", "reduction"].map(|collective| (*way, collective)))
         .filter(|(way, collective)| is_long() || *way == "trickles" || *collective == "barrier")
         .collect();
-    // Each on one node and on two in turn; on both with `CHECK_LONG=1`.
-    for (turn, job) in ["-n 3", "-n 3 --nodes 2"].into_iter().enumerate() {
-        let here = all.iter().enumerate().filter(|(number, _)| is_long() || number % 2 == turn);
-        let here: Vec<_> = here.map(|(_, which)| *which).collect();
-        for some in here.chunks(BESIDE) {
-            let start = |&(way, collective): &(&str, &str)| {
-                Job::new(job).env("SHMEM_DEADLOCK", "abort").start(&program, [way, collective])
-            };
-            let running: Vec<_> = some.iter().map(start).collect();
-            for (which, running) in some.iter().zip(running) {
-                println!("{job}, {which:?}");
-                let ended = running.wait(LIMIT).expect(0);
-                assert!(!ended.stderr.contains(HEADLINE), "{ended}");
-            }
-        }
-    }
+    let jobs = on_one_node_and_two(["-n 3", "-n 3 --nodes 2"], &all);
+    in_parallel(BESIDE, &jobs, |(job, (way, collective))| {
+        println!("{job}, {way}, {collective}");
+        let ended = Job::new(job).env("SHMEM_DEADLOCK", "abort").run(&program, [way, collective]).expect(0);
+        assert!(!ended.stderr.contains(HEADLINE), "{ended}");
+    });
 }
 
 /// A collective that has stopped half way has a record of its wait, as threads have, and belongs to none.

@@ -1,7 +1,7 @@
 //! Counts and strides that leave `size_t`, and arrays that are not there: a sentence, never a signal or a write elsewhere.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Job, JobEnd, is_long, program};
+use oxshmem_faults::{Job, JobEnd, by_turns, program};
 
 /// A job of the smallest sizes, on one node and on two.
 static SHAPES: [&str; 3] = ["-n 1", "-n 2", "-n 2 --nodes 2"];
@@ -34,8 +34,7 @@ fn fault_S1_sizes_that_wrap_are_named_at_every_level() {
     {
         for (j, check) in ["0", "1", "2", "3"].into_iter().enumerate() {
             // Each call has every level and every shape, and all pairs of these come up.
-            let one_of_three = (i + j) % 3;
-            for shape in if is_long() { &SHAPES[..] } else { &SHAPES[one_of_three..=one_of_three] } {
+            for shape in by_turns(&SHAPES, i + j) {
                 let ended = Job::new(shape).env("SHMEM_CHECK", check).run(&program, [call]);
                 let about = format!("{call}, {shape}, SHMEM_CHECK={check}");
                 names(ended, &about, &[&format!("{name}: "), "reaches beyond the address space"]);
@@ -73,8 +72,7 @@ fn fault_S2_collectives_look_at_both_arrays_at_every_level() {
             }
         }
         // Shapes take turns.
-        let one_of_three = i % 3;
-        for shape in if is_long() { &SHAPES[..] } else { &SHAPES[one_of_three..=one_of_three] } {
+        for shape in by_turns(&SHAPES, i) {
             // Static arrays of 256 longs.
             let ended = Job::new(shape).run(&program, [call, "static", "1000000"]);
             let about = format!("{call} static, {shape}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, in_parallel, is_long, not_run, program, program_with};
+use oxshmem_faults::{Job, by_turns, in_parallel, is_long, not_run, program, program_with};
 
 #[test]
 fn fault_M4_a_negative_stride_stays_inside_of_symmetric_memory() {
@@ -53,12 +53,7 @@ fn may_meet(one: &str, other: &str) -> bool {
 }
 
 /// Runs a pair: it ends with a sentence, or waits until it is ended.
-fn try_pair(options: &str, check: &str, one: &str, other: &str) {
-    try_pair_of(Job::new(options), options, check, one, other);
-}
-
-/// [`try_pair`] of a job that was started with these options and others.
-fn try_pair_of(job: Job, options: &str, check: &str, one: &str, other: &str) {
+fn try_pair(job: Job, options: &str, check: &str, one: &str, other: &str) {
     let job = job.env("SHMEM_CHECK", check).start(&MISMATCH, [one, other]);
     let ended = job.wait_by_the_clock(Duration::from_secs(2));
     let about = format!("oshrun {options}, SHMEM_CHECK={check}: {one} against {other}: {ended}");
@@ -81,7 +76,7 @@ fn some_pairs() -> Vec<(String, String)> {
 fn fault_W1_members_in_different_calls_end_with_a_sentence_or_wait() {
     for (i, (one, other)) in some_pairs().iter().enumerate() {
         let options = ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"][i % 3];
-        try_pair(options, ["0", "1", "2", "3"][i / 3 % 4], one, other);
+        try_pair(Job::new(options), options, ["0", "1", "2", "3"][i / 3 % 4], one, other);
     }
 }
 
@@ -89,7 +84,7 @@ fn fault_W1_members_in_different_calls_end_with_a_sentence_or_wait() {
 fn fault_W1_members_that_meet_level_by_level_end_with_a_sentence_or_wait() {
     for (i, (one, other)) in some_pairs().iter().enumerate() {
         let job = Job::new("-n 6").env("SHMEM_NODE_LEVELS", "2,4");
-        try_pair_of(job, "-n 6 with levels", ["0", "1", "2", "3"][i % 4], one, other);
+        try_pair(job, "-n 6 with levels", ["0", "1", "2", "3"][i % 4], one, other);
     }
 }
 
@@ -112,8 +107,7 @@ fn fault_W1_what_crashed_is_named_on_both_sides() {
     {
         for (j, options) in ["-n 2", "-n 2 --nodes 2", "-n 4 --nodes 2"].into_iter().enumerate() {
             // Each pair has both levels, and each shape has both.
-            let (levels, one_of_two) = (["0", "3"], (i + j) % 2);
-            for check in if is_long() { &levels[..] } else { &levels[one_of_two..=one_of_two] } {
+            for check in by_turns(&["0", "3"], i + j) {
                 let job = Job::new(options).env("SHMEM_CHECK", check);
                 job.run(&MISMATCH, [one, other]).expect(1).says(&["the PEs make different calls"]).says(&words);
             }
@@ -194,16 +188,13 @@ fn fault_W1_all_pairs() {
         let numbers = || 0..all.len();
         let pairs: Vec<(usize, usize)> =
             numbers().flat_map(|i| numbers().map(move |j| (i, j))).filter(|&(i, j)| is_chosen(i, j)).collect();
-        at_once(&pairs, |(i, j)| try_pair(&options, ["0", "1", "2", "3"][(i + j) / 2 % 4], &all[i], &all[j]));
+        let run = |&(i, j): &(usize, usize)| {
+            try_pair(Job::new(&options), &options, ["0", "1", "2", "3"][(i + j) / 2 % 4], &all[i], &all[j]);
+        };
+        // The panic has printed what is wrong.
+        let failed = in_parallel(4, &pairs, |pair| catch_unwind(AssertUnwindSafe(|| run(pair))).is_err());
+        let failed = failed.into_iter().filter(|failed| *failed).count();
+        assert_eq!(failed, 0, "so many of {} failed, see above", pairs.len());
         println!("{} pairs: {transport}", pairs.len());
     }
-}
-
-/// Runs all of them, some at a time, and fails with all that has failed.
-fn at_once<T: Copy + Sync>(these: &[T], run: impl Fn(T) + Sync) {
-    const AT_ONCE: usize = 4;
-    // The panic has printed what is wrong.
-    let failed = in_parallel(AT_ONCE, these, |this| catch_unwind(AssertUnwindSafe(|| run(*this))).is_err());
-    let failed = failed.into_iter().filter(|failed| *failed).count();
-    assert_eq!(failed, 0, "so many of {} failed, see above", these.len());
 }

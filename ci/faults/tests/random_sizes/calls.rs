@@ -48,7 +48,6 @@ impl Kind {
     }
 }
 
-/// A routine with a size.
 #[derive(Debug)]
 pub(crate) struct Routine {
     pub(crate) name: String,
@@ -79,7 +78,6 @@ fn is_size(parameter: &Parameter) -> bool {
     ["size_t", "ptrdiff_t", "size_t *"].contains(&&*parameter.ctype) || parameter.name == "nreduce"
 }
 
-/// All of them, family by family.
 pub(crate) fn routines() -> Vec<Routine> {
     let mut families: Vec<(&str, bool)> = Vec::new();
     let mut routines = Vec::new();

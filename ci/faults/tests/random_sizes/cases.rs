@@ -4,7 +4,6 @@ use oxshmem_base::chance::Dice;
 
 use crate::calls::{Kind, Routine};
 
-/// Reproducible sizes.
 pub(crate) struct SizeDice(Dice);
 
 impl SizeDice {
@@ -12,7 +11,6 @@ impl SizeDice {
         SizeDice(Dice::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d))
     }
 
-    /// A number below the limit.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0.below(limit)
     }
@@ -72,7 +70,6 @@ impl SizeDice {
     }
 }
 
-/// Bytes of the arrays.
 const ROOM: u64 = 4096;
 
 /// A call: its sizes, and where its arrays are.

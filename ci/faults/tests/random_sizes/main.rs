@@ -40,7 +40,6 @@ fn compiled(routines: &mut [Routine]) -> PathBuf {
     program
 }
 
-/// Levels of `SHMEM_CHECK`.
 const LEVELS: usize = 4;
 
 /// The routine whose call a job refuses: each family has its turn, with another form every time; or each routine.
