@@ -25,7 +25,6 @@ use crate::counts::{CheckCounts, failed, skipped};
 use crate::rigs::hosts::Rig;
 
 /// How one row came out; the texts say why.
-#[derive(Clone)]
 enum CaseVerdict {
     Passed,
     Failed(String),
@@ -67,7 +66,6 @@ struct CaseRun<'a> {
 }
 
 impl CaseRun<'_> {
-    /// Its name in a report.
     fn title(&self) -> String {
         let variables: String = self.environment.iter().map(|(name, value)| format!(" {name}={value}")).collect();
         format!("{} on {} PEs{variables}", self.built.title(self.case), self.pes)
@@ -77,12 +75,7 @@ impl CaseRun<'_> {
 /// Builds everything that `options` selects, for a run somewhere else, which says what cannot be built here.
 pub(crate) fn build(options: &CaseSelection) -> Outcome {
     let programs = program::all(options);
-    let built = in_parallel(AT_ONCE, &programs, |program| program.build(options));
-    let outcome = |built| match built {
-        Err(CaseVerdict::Failed(why)) => Err(why),
-        _ => Ok(()),
-    };
-    built.into_iter().try_for_each(outcome)
+    in_parallel(AT_ONCE, &programs, |program| program.build(options)).into_iter().try_for_each(|built| built.map(drop))
 }
 
 /// Runs everything that `options` selects and prints one line per failure and per reason to skip.
@@ -100,14 +93,12 @@ pub(crate) fn run_timed(options: &CaseSelection) -> (CheckCounts, Vec<(Duration,
     let programs = program::all(options);
     let built = in_parallel(AT_ONCE, &programs, |program| program.build(options));
     for (program, built) in programs.iter().zip(&built) {
-        if let Err(verdict) = built {
-            let (name, items) = (program.name.clone(), program.items_in_source());
-            results.push(CaseResult { name, items, verdict: verdict.clone() });
-        }
+        results.extend(built.as_ref().err().map(|why| CaseResult::failure(&program.name, why.clone())));
     }
     let built: Vec<&Built> = built.iter().flatten().collect();
     // A program that was not built may have the case; the result above says why it was not.
-    if built.len() == programs.len() {
+    let are_all_built = built.len() == programs.len();
+    if are_all_built {
         results.extend(texts_without_a_case(options, &built));
     }
     let rows = rows(options, &built, &mut results);
@@ -130,7 +121,7 @@ pub(crate) fn run_timed(options: &CaseSelection) -> (CheckCounts, Vec<(Duration,
     if options.kill {
         results.extend(kill::run(options));
     }
-    if options.filter.is_none() {
+    if options.filter.is_none() && are_all_built {
         results.extend(coverage::failures(&results));
     }
     (report(options, &results), times)

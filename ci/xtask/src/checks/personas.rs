@@ -1,8 +1,6 @@
 //! Conformance over personas: a libfabric whose providers demand and promise what those of cards do, and misreport what public issues
 //! say that they misreport (`crates/transport-ofi/examples/personas`, natures in `crates/transport-ofi/src/mock/nature.rs`).
 
-use std::time::Duration;
-
 use oxshmem_faults::is_long;
 
 use crate::checks::conformance::{self, CaseSelection};
@@ -29,7 +27,6 @@ const ATOMICS: &str = "amo/AMO_4,signals/SIG_4,ordering/ORD_1,reduce/RED_1_in";
 const LONG: &str = "rma/,random/,amo/,signals/,ordering/,contexts/,locks/,reduce/,collectives/,broadcast/,collect/,alltoall/,\
     scan/,active_sets/,strided/,heap/";
 
-/// The options of the task.
 #[derive(clap::Args, Clone, Default)]
 pub(crate) struct PersonaArguments {
     /// Only personas whose names contain this
@@ -40,7 +37,6 @@ pub(crate) struct PersonaArguments {
     filter: Option<String>,
 }
 
-/// The step of `cargo xtask test`.
 pub(crate) fn brief() -> Outcome<CheckCounts> {
     run(&PersonaArguments::default())
 }
@@ -65,7 +61,7 @@ pub(crate) fn run(arguments: &PersonaArguments) -> Outcome<CheckCounts> {
         let cases = arguments.filter.clone().unwrap_or_else(|| usual.into());
         let mut selection = CaseSelection::between(&format!("ofi:{persona}"), 2, 4, Some(cases));
         // Each message takes turns of three threads, which a crowded machine gives slowly.
-        selection.limit = Some(Duration::from_secs(180));
+        selection.limit = Some(180);
         for environment in &mut selection.environments {
             environment.extend([path.clone(), ("SHMEM_AMO".into(), atomics.into())]);
         }

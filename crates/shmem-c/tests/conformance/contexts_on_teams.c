@@ -1,5 +1,4 @@
 /* Contexts made from a team. */
-// needs: shmem_team_create_ctx
 #include "contexts.h"
 
 TEST(CTX_2_world, "a context made from the world team uses world numbers")

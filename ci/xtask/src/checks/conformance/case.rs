@@ -1,13 +1,11 @@
 //! One case, as `prog --list` describes it (see `check.h`): NAME, then `key=value` fields, separated by tabs.
 
-/// The facts about a case that the runner needs.
 #[derive(Debug, Default)]
 pub(super) struct ConformanceCase {
     pub(super) name: String,
     pub(super) title: String,
     /// The numbers of the behaviours it shows.
     pub(super) items: Vec<String>,
-    /// The exit status of the job.
     pub(super) exit: i32,
     /// The library must end the job with an error.
     pub(super) aborts: bool,
@@ -20,8 +18,8 @@ pub(super) struct ConformanceCase {
     pub(super) max_pes: Option<u32>,
     /// Exactly these numbers of PEs (Fortran programs name them).
     pub(super) listed_pes: Vec<u32>,
-    /// Run with a /dev/shm of this many MiB.
     pub(super) one_node: bool,
+    /// Run with a /dev/shm of this many MiB.
     pub(super) dev_shm_mib: Option<u32>,
     /// The last PE runs this other program.
     pub(super) beside: Option<String>,

@@ -47,7 +47,7 @@ pub(super) fn run(options: &CaseSelection, rig: Option<&Rig>, row: &CaseRun) -> 
     command.envs(row.case.environment.iter().map(|(name, value)| (name, value)));
     let usual =
         if options.instrumentation != Instrumentation::Nothing || options.emulated { LONG_LIMIT } else { LIMIT };
-    let limit = options.limit.unwrap_or(usual);
+    let limit = options.limit.map_or(usual, Duration::from_secs);
     match finish(command, limit) {
         Err(why) => CaseVerdict::Failed(why),
         Ok((status, output)) => match (judge(options, row, status, &output), case::not_run(&output)) {

@@ -1,8 +1,7 @@
 //! The conformance programs: where they are, how each is built, and the cases in it.
 //!
-//! The top of a source may say `// build: FLAGS` (one build for each such line, instead of a single plain one) and
-//! `// needs: ROUTINE` (not built while the header has no such routine). A Fortran program is one case; it says
-//! `! items: ...` and `! pes: ...`.
+//! The top of a source may say `// build: FLAGS` (one build for each such line, instead of a single plain one). A Fortran program is
+//! one case; it says `! items: ...` and `! pes: ...`.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,8 +11,8 @@ use std::time::SystemTime;
 
 use oxshmem_faults::{changed, wrapper};
 
-use super::{CaseSelection, CaseVerdict, ConformanceCase, Instrumentation};
-use crate::command;
+use super::{CaseSelection, ConformanceCase, Instrumentation};
+use crate::{Outcome, command};
 
 /// One build of one source.
 pub(super) struct ConformanceProgram {
@@ -41,7 +40,6 @@ fn tests_folder() -> PathBuf {
     crate::top().join("crates/shmem-c/tests")
 }
 
-/// Where executables and reports go.
 pub(super) fn output_folder() -> PathBuf {
     crate::target().join("conformance")
 }
@@ -123,33 +121,18 @@ fn marked<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
 
 impl ConformanceProgram {
     /// Builds it and asks it for its cases.
-    pub(super) fn build(&self, options: &CaseSelection) -> Result<Built, CaseVerdict> {
-        for routine in marked(&self.text, "needs") {
-            let header = fs::read_to_string(options.prefix.join("include/shmem.h")).unwrap_or_default();
-            if !header.contains(&format!("{routine}(")) {
-                return Err(CaseVerdict::Skipped(format!("the library has no {routine}")));
-            }
-        }
+    pub(super) fn build(&self, options: &CaseSelection) -> Outcome<Built> {
         let executable = executables(options).join(&self.name);
         self.compile(options, &executable, &[])?;
         let cases = self.cases(&executable)?;
-        let twin = match cases.iter().find_map(|case| case.beside.clone()) {
-            Some(name) => {
-                let twin = executable.with_file_name(name);
-                self.compile(options, &twin, &["-DTWIN"])?;
-                Some(twin)
-            }
-            None => None,
-        };
-        let first = self.first;
-        Ok(Built { name: self.name.clone(), executable, twin, cases, first })
+        let twin = cases.iter().find_map(|case| Some(executable.with_file_name(case.beside.as_ref()?)));
+        if let Some(twin) = &twin {
+            self.compile(options, twin, &["-DTWIN"])?;
+        }
+        Ok(Built { name: self.name.clone(), executable, twin, cases, first: self.first })
     }
 
-    fn is_fortran(&self) -> bool {
-        wrapper(&self.source) == Some("oshfort")
-    }
-
-    fn compile(&self, options: &CaseSelection, executable: &Path, more: &[&str]) -> Result<(), CaseVerdict> {
+    fn compile(&self, options: &CaseSelection, executable: &Path, more: &[&str]) -> Outcome {
         if options.emulated && executable.exists() {
             return Ok(());
         }
@@ -168,20 +151,15 @@ impl ConformanceProgram {
         words.extend([of_language, instrumented, more].concat());
         words.extend(self.flags.iter().map(String::as_str));
         let compiled = command::compile(&options.prefix, &words, std::slice::from_ref(&self.source), executable);
-        compiled.map_err(|why| CaseVerdict::Failed(format!("does not build: {why}")))
+        compiled.map_err(|why| format!("does not build: {why}"))
     }
 
-    fn cases(&self, executable: &Path) -> Result<Vec<ConformanceCase>, CaseVerdict> {
-        if self.is_fortran() {
+    fn cases(&self, executable: &Path) -> Outcome<Vec<ConformanceCase>> {
+        if wrapper(&self.source) == Some("oshfort") {
             return Ok(vec![self.fortran_case()]);
         }
-        let failed = |why: String| CaseVerdict::Failed(format!("--list: {why}"));
-        let output = Command::new(executable).arg("--list").output().map_err(|e| failed(e.to_string()))?;
-        if !output.status.success() {
-            return Err(failed(format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr))));
-        }
-        let list = String::from_utf8_lossy(&output.stdout).into_owned();
-        list.lines().map(|line| ConformanceCase::parse(line).map_err(failed)).collect()
+        let list = command::read(Command::new(executable).arg("--list"))?;
+        list.lines().map(|line| ConformanceCase::parse(line).map_err(|why| format!("--list: {why}"))).collect()
     }
 
     fn fortran_case(&self) -> ConformanceCase {
@@ -194,22 +172,6 @@ impl ConformanceProgram {
             ..ConformanceCase::default()
         }
     }
-
-    /// The behaviours named in the source, for a program whose list cannot be had.
-    pub(super) fn items_in_source(&self) -> Vec<String> {
-        let names = self.text.split("TEST(").skip(1).map(|rest| rest.split([',', ')']).next().unwrap_or_default());
-        let mut items: Vec<String> = names.filter_map(item_of).collect();
-        items.dedup();
-        items
-    }
-}
-
-/// The behaviour a case's name begins with: `AMO_3_static` belongs to `AMO-3`.
-fn item_of(name: &str) -> Option<String> {
-    let (prefix, rest) = name.split_once('_')?;
-    let number = rest.split('_').next()?;
-    number.parse::<u32>().ok()?;
-    Some(format!("{prefix}-{number}"))
 }
 
 impl Built {

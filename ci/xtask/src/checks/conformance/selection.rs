@@ -2,8 +2,8 @@
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::time::Duration;
 
+use clap::Parser;
 use oxshmem_faults::{AT_ONCE, is_long};
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
 
@@ -26,31 +26,42 @@ pub(crate) enum Instrumentation {
 }
 
 /// A selection of cases, and the installation that they run on.
+#[derive(Parser)]
 pub(crate) struct CaseSelection {
-    /// The installation: `bin/oshcc`, `bin/oshrun` and what they need.
+    /// Folder of the installation
+    #[arg(long, default_value_os_t = crate::default_prefix())]
     pub(crate) prefix: PathBuf,
-    /// Every case runs once with each of these numbers of PEs.
+    /// Numbers of PEs, separated by commas; every case runs once with each
+    #[arg(long, value_delimiter = ',', default_values_t = USUAL_PES)]
     pub(crate) pes: Vec<u32>,
-    /// Only cases whose `program/NAME` contains one of these texts, separated by commas; `kill/` selects the kill tests
-    /// alone.
+    /// Only cases whose `program/NAME` contains one of these texts, separated by commas; `kill/` selects the kill tests alone
+    #[arg(long)]
     pub(crate) filter: Option<String>,
-    /// How the programs are instrumented.
+    #[arg(skip = Instrumentation::Nothing)]
     pub(crate) instrumentation: Instrumentation,
-    /// Run the kill tests too.
+    /// Run the kill tests too
+    #[arg(long)]
     pub(crate) kill: bool,
-    /// As how many nodes the PEs count.
+    /// Spread the PEs over this many virtual nodes
+    #[arg(long, default_value_t = 1)]
     pub(crate) nodes: u32,
     /// Each node is a host of its own: a network namespace with its own mounts, at a cable of this quality.
+    #[arg(skip)]
     pub(crate) hosts: Option<String>,
-    /// In a machine that is emulated: programs as they were built, and more patience.
+    /// Run in an emulated machine: programs as they were built, and more patience
+    #[arg(long)]
     pub(crate) emulated: bool,
-    /// Jobs that run at a time.
+    /// Jobs at a time
+    #[arg(long, default_value_t = AT_ONCE)]
     pub(crate) at_once: usize,
-    /// A case that is still running after this time hangs; `None`: the usual limit of such a run.
-    pub(crate) limit: Option<Duration>,
-    /// Each case is printed as it ends, not only what failed, at the end.
+    /// Seconds after which a case counts as hung
+    #[arg(long)]
+    pub(crate) limit: Option<u64>,
+    /// Print each case as it ends, as on a terminal
+    #[arg(long)]
     pub(crate) progress: bool,
     /// Every case runs once with each of these sets of variables, under what it sets itself.
+    #[arg(skip = vec![Environment::new()])]
     pub(crate) environments: Vec<Environment>,
 }
 
@@ -173,20 +184,7 @@ impl CaseSelection {
     }
 
     fn usual() -> CaseSelection {
-        CaseSelection {
-            prefix: crate::default_prefix(),
-            pes: USUAL_PES.into(),
-            filter: None,
-            instrumentation: Instrumentation::Nothing,
-            kill: false,
-            nodes: 1,
-            hosts: None,
-            emulated: false,
-            at_once: AT_ONCE,
-            limit: None,
-            progress: false,
-            environments: vec![Vec::new()],
-        }
+        CaseSelection::parse_from(["conformance"])
     }
 
     /// The texts of the filter that none of these names contains: a case that got another name would leave a step without a word.
@@ -197,42 +195,35 @@ impl CaseSelection {
         texts.filter(|text| !is_known(text)).collect()
     }
 
+    /// Runs each environment with each of the others, if there are any.
+    fn cross(&mut self, others: Vec<Environment>) {
+        if !others.is_empty() {
+            let with = |other: &Environment| -> Vec<Environment> {
+                self.environments.iter().map(|one| [one.as_slice(), other].concat()).collect()
+            };
+            self.environments = others.iter().flat_map(with).collect();
+        }
+    }
+
     pub(super) fn selects(&self, program: &str, case: &str) -> bool {
         let name = format!("{program}/{case}");
         self.filter.as_ref().is_none_or(|texts| texts.split(',').any(|text| name.contains(text)))
     }
 }
 
-/// The command line.
 #[derive(clap::Args)]
 pub(crate) struct ConformanceArguments {
-    /// Folder of the installation [default: target/oxshmem]
-    #[arg(long)]
-    prefix: Option<PathBuf>,
-    /// Numbers of PEs, separated by commas; every case runs once with each
-    #[arg(long, value_delimiter = ',', default_values_t = USUAL_PES)]
-    pes: Vec<u32>,
-    /// Only cases whose `program/NAME` contains one of these texts, separated by commas
-    #[arg(long)]
-    filter: Option<String>,
+    #[command(flatten)]
+    selection: CaseSelection,
     /// Build the programs with the address and undefined-behaviour sanitizers
     #[arg(long)]
     sanitize: bool,
     /// Build the programs with the race detector, which accuses those alone that `races.rs` explains
     #[arg(long, conflicts_with = "sanitize")]
     race: bool,
-    /// Run the kill tests too
-    #[arg(long)]
-    kill: bool,
-    /// Spread the PEs over this many virtual nodes
-    #[arg(long, default_value_t = 1)]
-    nodes: u32,
     /// Spread the PEs over two network namespaces
     #[arg(long)]
     namespaces: bool,
-    /// Run in an emulated machine: programs as they were built, and more patience
-    #[arg(long)]
-    emulated: bool,
     /// Transports, separated by commas; each is a run of its own
     #[arg(long, value_delimiter = ',')]
     transport: Vec<String>,
@@ -242,53 +233,30 @@ pub(crate) struct ConformanceArguments {
     /// Run the collectives under every schedule
     #[arg(long)]
     algorithms: bool,
-    /// Jobs at a time
-    #[arg(long, default_value_t = AT_ONCE)]
-    at_once: usize,
-    /// Seconds after which a case counts as hung
-    #[arg(long)]
-    limit: Option<u64>,
-    /// Print each case as it ends, as on a terminal
-    #[arg(long)]
-    progress: bool,
 }
 
 impl ConformanceArguments {
-    /// The selection that they make.
     pub(crate) fn options(self) -> CaseSelection {
-        let variable = |name: &str, values: Vec<String>| -> Vec<Environment> {
-            values.into_iter().map(|value| vec![(name.to_string(), value)]).collect()
+        let mut selection = self.selection;
+        selection.progress |= std::io::stdout().is_terminal();
+        selection.instrumentation = match (self.sanitize, self.race) {
+            (true, _) => Instrumentation::Sanitizers,
+            (_, true) => Instrumentation::Races,
+            _ => Instrumentation::Nothing,
         };
-        let mut runs = vec![variable("SHMEM_TRANSPORT", self.transport), variable("SHMEM_AMO", self.amo)];
-        let CaseSelection { filter, environments, .. } = CaseSelection::algorithms();
-        runs.extend(self.algorithms.then_some(environments));
-        let alone = vec![Environment::new()];
-        let runs = runs.into_iter().filter(|values| !values.is_empty());
-        CaseSelection {
-            prefix: self.prefix.unwrap_or_else(crate::default_prefix),
-            pes: self.pes,
-            filter: self.filter.or(filter.filter(|_| self.algorithms)),
-            instrumentation: match (self.sanitize, self.race) {
-                (true, _) => Instrumentation::Sanitizers,
-                (_, true) => Instrumentation::Races,
-                _ => Instrumentation::Nothing,
-            },
-            kill: self.kill,
-            nodes: if self.namespaces { 2 } else { self.nodes },
-            hosts: self.namespaces.then(String::new),
-            emulated: self.emulated,
-            at_once: self.at_once,
-            limit: self.limit.map(Duration::from_secs),
-            progress: self.progress || std::io::stdout().is_terminal(),
-            environments: runs.fold(alone, |environments, values| crossed(&environments, values)),
+        if self.namespaces {
+            (selection.nodes, selection.hosts) = (2, Some(String::new()));
         }
+        for (name, values) in [("SHMEM_TRANSPORT", self.transport), ("SHMEM_AMO", self.amo)] {
+            selection.cross(values.into_iter().map(|value| vec![(name.to_string(), value)]).collect());
+        }
+        if self.algorithms {
+            let CaseSelection { filter, environments, .. } = CaseSelection::algorithms();
+            selection.cross(environments);
+            selection.filter = selection.filter.or(filter);
+        }
+        selection
     }
-}
-
-/// Each of the environments with each of the others.
-fn crossed(environments: &[Environment], others: Vec<Environment>) -> Vec<Environment> {
-    let with = |other: Environment| environments.iter().map(move |one| [one.as_slice(), &other].concat());
-    others.into_iter().flat_map(with).collect()
 }
 
 #[cfg(test)]
