@@ -2,14 +2,13 @@
 //! relays, no comment that hides its subject, no type name and no word of the glossary with two meanings, no word that the glossary
 //! has given up, no path to nothing, no provider's name outside its crate and the one table.
 
+mod glossary;
 mod imports;
 mod lines;
-mod names;
 mod paths;
 mod providers;
 mod sources;
 mod vocabulary;
-mod words;
 
 use proc_macro2::{TokenStream, TokenTree};
 
@@ -25,29 +24,21 @@ struct Rule {
     find: fn(&[SourceFile]) -> Vec<Breach>,
 }
 
+const fn rule(name: &'static str, meaning: &'static str, find: fn(&[SourceFile]) -> Vec<Breach>) -> Rule {
+    Rule { name, meaning, find }
+}
+
 /// All rules. A new one is a new line here and a function.
 const RULES: &[Rule] = &[
-    Rule { name: "circle", meaning: "files import each other in a circle", find: imports::circles },
-    Rule { name: "long", meaning: "a file has more than 400 lines", find: lines::long },
-    Rule { name: "relay", meaning: "a SAFETY sentence names no promise of its own", find: lines::relays },
-    Rule {
-        name: "subject",
-        meaning: "a comment begins with a free relative instead of its subject",
-        find: lines::subjects,
-    },
-    Rule { name: "name", meaning: "one type name has several meanings", find: names::shared },
-    Rule { name: "word", meaning: "a word of the glossary names files of several packages", find: words::shared },
-    Rule {
-        name: "vocabulary",
-        meaning: "a word stands there that the glossary has given up",
-        find: vocabulary::given_up,
-    },
-    Rule { name: "path", meaning: "a page or a comment names a file that does not exist", find: paths::missing },
-    Rule {
-        name: "provider",
-        meaning: "code outside a provider's crate and the table of providers names it",
-        find: providers::named,
-    },
+    rule("circle", "files import each other in a circle", imports::circles),
+    rule("long", "a file has more than 400 lines", lines::long),
+    rule("relay", "a SAFETY sentence names no promise of its own", lines::relays),
+    rule("subject", "a comment begins with a free relative instead of its subject", lines::subjects),
+    rule("name", "one type name has several meanings", glossary::types),
+    rule("word", "a word of the glossary names files of several packages", glossary::files),
+    rule("vocabulary", "a word stands there that the glossary has given up", vocabulary::given_up),
+    rule("path", "a page or a comment names a file that does not exist", paths::missing),
+    rule("provider", "code outside a provider's crate and the table of providers names it", providers::named),
 ];
 
 /// One breach of a rule: where it is, and a sentence for the reader.
@@ -64,7 +55,6 @@ pub(crate) fn leaves(tokens: TokenStream) -> Box<dyn Iterator<Item = TokenTree>>
     }))
 }
 
-/// Says which places break a rule.
 pub(crate) fn run() -> Outcome<CheckCounts> {
     let sources = sources::read()?;
     let mut counts = CheckCounts::default();

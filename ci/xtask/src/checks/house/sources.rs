@@ -14,7 +14,6 @@ pub(super) struct SourceFile {
     pub(super) package: Option<String>,
     /// Its path as a module of the package: empty for the root.
     pub(super) module: Vec<String>,
-    /// Its contents.
     pub(super) text: String,
 }
 
