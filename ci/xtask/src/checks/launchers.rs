@@ -69,7 +69,6 @@ struct LauncherRig {
     program: PathBuf,
     /// A Slurm of two nodes, which tells where its configuration is.
     slurm: Option<HeldRig>,
-    /// Whether messages are shown.
     shows: bool,
 }
 
@@ -84,7 +83,7 @@ impl LauncherRig {
         };
         match outcome {
             Ok(message) => {
-                println!("ok      {}: {}", row.name, row.command);
+                println!("ok      {}: {}", row.name, row.line());
                 message.lines().filter(|_| self.shows).for_each(|line| println!("        | {line}"));
                 CheckCounts::one(true)
             }
@@ -93,7 +92,7 @@ impl LauncherRig {
                 CheckCounts { skipped: 1, ..CheckCounts::default() }
             }
             Err(why) => {
-                failed!("{}: {}\n{why}", row.name, row.command);
+                failed!("{}: {}\n{why}", row.name, row.line());
                 CheckCounts::one(false)
             }
         }
@@ -179,13 +178,17 @@ impl LauncherRig {
 
     fn command(&self, row: &LauncherRow, before: &[&str]) -> Command {
         let bin = default_prefix().join("bin");
+        let places = [
+            ("{program}", self.program.clone()),
+            ("{oshrun}", bin.join("oshrun")),
+            ("{launchers}", top().join("ci/launchers")),
+            ("{rigs}", top().join("ci/rigs")),
+        ];
         let place = |word: &str| {
-            word.replace("{program}", &self.program.display().to_string())
-                .replace("{oshrun}", &bin.join("oshrun").display().to_string())
-                .replace("{launchers}", &top().join("ci/launchers").display().to_string())
-                .replace("{rigs}", &top().join("ci/rigs").display().to_string())
+            places.iter().fold(word.to_string(), |word, (name, path)| word.replace(name, &path.display().to_string()))
         };
-        let words: Vec<String> = before.iter().copied().chain(row.command.split_whitespace()).map(place).collect();
+        let line = row.line();
+        let words: Vec<String> = before.iter().copied().chain(line.split_whitespace()).map(place).collect();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).env("SHMEM_INFO", "1").envs(row.variables.iter().copied());
         if let Some(slurm) = &self.slurm {

@@ -1,20 +1,16 @@
 //! The rows: launchers, command lines and what must come of them.
 
-/// One launcher in one situation.
 pub(super) struct LauncherRow {
     pub(super) name: &'static str,
     /// Programs without which it cannot run.
     pub(super) needs: &'static [&'static str],
-    /// Whether it runs under a Slurm of two nodes.
     pub(super) slurm: bool,
     pub(super) variables: &'static [(&'static str, &'static str)],
-    /// `{program}`, `{oshrun}`, `{rigs}` (`ci/rigs`) and `{launchers}` (`ci/launchers`) are put in; words are divided by
-    /// blanks.
-    pub(super) command: &'static str,
+    /// `{program}`, `{oshrun}`, `{launchers}` (`ci/launchers`) and the words of [`SHORT`] are put in; words are divided by blanks.
+    command: &'static str,
     pub(super) expect: ExpectedResult,
 }
 
-/// The expected result of a row.
 #[derive(Clone, Copy)]
 pub(super) enum ExpectedResult {
     /// The program runs well; `on_node`: for each PE, how many share its node.
@@ -41,7 +37,6 @@ const SRUN: &[&str] = &["srun"];
 const ONE_NODE: &[u32] = &[4, 4, 4, 4];
 const TWO_NODES: &[u32] = &[2, 2, 2, 2];
 
-/// A launcher that runs the program well.
 const fn runs(
     name: &'static str,
     needs: &'static [&'static str],
@@ -52,7 +47,6 @@ const fn runs(
     LauncherRow { name, needs, slurm: false, variables: &[], command, expect: Runs { by, on_node } }
 }
 
-/// A job that ends otherwise.
 const fn ends(
     name: &'static str,
     needs: &'static [&'static str],
@@ -63,7 +57,6 @@ const fn ends(
     LauncherRow { name, needs, slurm: false, variables: &[], command, expect: Ends { statuses, says } }
 }
 
-/// A job whose server is killed.
 const fn lifeline(name: &'static str, needs: &'static [&'static str], command: &'static str) -> LauncherRow {
     LauncherRow { name, needs, slurm: false, variables: &[], command, expect: Lifeline }
 }
@@ -76,29 +69,34 @@ impl LauncherRow {
     const fn in_slurm(self) -> LauncherRow {
         LauncherRow { slurm: true, ..self }
     }
+
+    /// The command line with the words of [`SHORT`].
+    pub(super) fn line(&self) -> String {
+        SHORT.iter().fold(self.command.to_string(), |line, (short, words)| line.replace(short, words))
+    }
 }
 
 const PYTHON: &[&str] = &["python3"];
 const NAMESPACES: &[&str] = &["ip", "unshare", "nsenter"];
-const MPIRUN: &str = "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program}";
+
+/// Words that several command lines have.
+const SHORT: [(&str, &str); 4] = [
+    ("{hosts}", "{rigs}/network-namespaces run"),
+    ("{on-both}", "-H 0,1 --launch-agent {launchers}/enter"),
+    ("{mpirun}", "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4"),
+    ("{srun}", "srun -N2 -n4 --ntasks-per-node=2"),
+];
 
 pub(super) const ROWS: &[LauncherRow] = &[
     runs("oshrun", &[], "PMI-1", ONE_NODE, "{oshrun} -n 4 {program}"),
     runs("oshrun-nodes", &[], "PMI-1", TWO_NODES, "{oshrun} -n 4 --nodes 2 {program}"),
-    runs(
-        "oshrun-namespaces",
-        NAMESPACES,
-        "PMI-1",
-        TWO_NODES,
-        "{rigs}/network-namespaces run {oshrun} -H 0,1 --launch-agent {launchers}/enter -n 4 {program}",
-    ),
+    runs("oshrun-namespaces", NAMESPACES, "PMI-1", TWO_NODES, "{hosts} {oshrun} {on-both} -n 4 {program}"),
     ends("oshrun-needs-no-library", &["ldd"], "{launchers}/linked-statically {oshrun}", &[0], &["static"]),
     // The message of hosts between which TCP does not pass; a job waits three seconds for it here.
     ends(
         "problem-15-port-blocked",
         NAMESPACES,
-        "{rigs}/network-namespaces run {launchers}/among firewall {oshrun} -H 0,1 --launch-agent {launchers}/enter \
-         -n 2 {program}",
+        "{hosts} {launchers}/among firewall {oshrun} {on-both} -n 2 {program}",
         &[1],
         &[
             "on host host0 cannot be reached from host host1|on host host1 cannot be reached from host host0",
@@ -115,8 +113,7 @@ pub(super) const ROWS: &[LauncherRow] = &[
         NAMESPACES,
         "PMI-1",
         TWO_NODES,
-        "{rigs}/network-namespaces run {launchers}/among firewall:41000-41009 {oshrun} -H 0,1 \
-         --launch-agent {launchers}/enter -n 4 {program}",
+        "{hosts} {launchers}/among firewall:41000-41009 {oshrun} {on-both} -n 4 {program}",
     )
     .by(&[("SHMEM_TCP_PORTS", "41000-41009")]),
     ends(
@@ -130,7 +127,7 @@ pub(super) const ROWS: &[LauncherRow] = &[
     ends(
         "problem-15-no-such-interface",
         NAMESPACES,
-        "{rigs}/network-namespaces run {oshrun} -H 0,1 --launch-agent {launchers}/enter -n 2 {program}",
+        "{hosts} {oshrun} {on-both} -n 2 {program}",
         &[1],
         &["no interface of host host", "SHMEM_TCP_INTERFACE=ib0", "it has 127.0.0.1 (lo), 198.51.100."],
     )
@@ -138,7 +135,7 @@ pub(super) const ROWS: &[LauncherRow] = &[
     ends(
         "problem-15-loopback-named",
         NAMESPACES,
-        "{rigs}/network-namespaces run {oshrun} -H 0,1 --launch-agent {launchers}/enter -n 2 {program}",
+        "{hosts} {oshrun} {on-both} -n 2 {program}",
         &[1],
         &["cannot be reached from host host", "tells only 127.0.0.1 (lo)", "SHMEM_TCP_INTERFACE must name"],
     )
@@ -148,14 +145,12 @@ pub(super) const ROWS: &[LauncherRow] = &[
         NAMESPACES,
         "PMI-1",
         TWO_NODES,
-        "{rigs}/network-namespaces run {launchers}/among bridges {oshrun} -H 0,1 --launch-agent {launchers}/enter \
-         -n 4 {program}",
+        "{hosts} {launchers}/among bridges {oshrun} {on-both} -n 4 {program}",
     ),
     ends(
         "problem-15-bridge-named",
         NAMESPACES,
-        "{rigs}/network-namespaces run {launchers}/among bridges {oshrun} -H 0,1 --launch-agent {launchers}/enter \
-         -n 2 {program}",
+        "{hosts} {launchers}/among bridges {oshrun} {on-both} -n 2 {program}",
         &[1],
         &["tells only 172.17.0.1 (docker0)", "SHMEM_TCP_INTERFACE must name"],
     )
@@ -172,43 +167,30 @@ pub(super) const ROWS: &[LauncherRow] = &[
     // Hydra kills the other PEs and mixes the statuses: 3, that of a killed PE as it counts it, or both bit by bit.
     ends("hydra-exit", HYDRA, "mpiexec.hydra -n 4 {program} exit", &[3, 9, 3 | 9], &[]),
     lifeline("hydra-killed", HYDRA, "mpiexec.hydra -n 4 {program} wait"),
-    runs("openmpi", OPEN_MPI, "PMIx", ONE_NODE, MPIRUN),
-    ends(
-        "openmpi-abort",
-        OPEN_MPI,
-        "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program} abort",
-        &[42],
-        &[],
-    ),
-    ends("openmpi-exit", OPEN_MPI, "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program} exit", &[3], &[]),
+    runs("openmpi", OPEN_MPI, "PMIx", ONE_NODE, "{mpirun} {program}"),
+    ends("openmpi-abort", OPEN_MPI, "{mpirun} {program} abort", &[42], &[]),
+    ends("openmpi-exit", OPEN_MPI, "{mpirun} {program} exit", &[3], &[]),
     ends(
         "problem-1-openmpi-without-pmix",
         &["mpirun.openmpi", "unshare"],
-        "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {launchers}/without libpmix.so.2 {program}",
+        "{mpirun} {launchers}/without libpmix.so.2 {program}",
         &[1],
         &["one of 4 tasks by Open MPI's mpirun", "libpmix.so.2", "LD_LIBRARY_PATH"],
     ),
-    lifeline("openmpi-killed", OPEN_MPI, "mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 {program} wait"),
+    lifeline("openmpi-killed", OPEN_MPI, "{mpirun} {program} wait"),
     runs("flux-protocol", PYTHON, "PMI-1", TWO_NODES, "{launchers}/flux-shell -n 4 -N 2 {program}"),
     ends("flux-protocol-abort", PYTHON, "{launchers}/flux-shell -n 4 -N 2 {program} abort", &[42], &["ends the job"]),
     // A server that takes values of 1 KB, and each key once; no PE may ask more often in a larger job.
     runs("problem-19-few-requests", PYTHON, "PMI-1", &[4; 16], "{launchers}/flux-shell -n 16 -N 4 --most 32 {program}"),
-    runs("slurm-pmi2", SRUN, "PMI-1", TWO_NODES, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program}").in_slurm(),
-    runs("slurm-pmi2-version-2", SRUN, "PMI-2", TWO_NODES, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program}")
+    runs("slurm-pmi2", SRUN, "PMI-1", TWO_NODES, "{srun} --mpi=pmi2 {program}").in_slurm(),
+    runs("slurm-pmi2-version-2", SRUN, "PMI-2", TWO_NODES, "{srun} --mpi=pmi2 {program}")
         .by(&[("SHMEM_PMI", "pmi2")])
         .in_slurm(),
-    runs("slurm-pmix", SRUN, "PMIx", TWO_NODES, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmix {program}").in_slurm(),
-    runs("slurm-cyclic", SRUN, "PMI-1", TWO_NODES, "srun -N2 -n4 --ntasks-per-node=2 -m cyclic --mpi=pmi2 {program}")
+    runs("slurm-pmix", SRUN, "PMIx", TWO_NODES, "{srun} --mpi=pmix {program}").in_slurm(),
+    runs("slurm-cyclic", SRUN, "PMI-1", TWO_NODES, "{srun} -m cyclic --mpi=pmi2 {program}").in_slurm(),
+    runs("slurm-library", SRUN, "libpmi2.so.0", TWO_NODES, "{srun} --mpi=pmi2 {program}")
+        .by(&[("SHMEM_PMI", "library")])
         .in_slurm(),
-    runs(
-        "slurm-library",
-        &["srun"],
-        "libpmi2.so.0",
-        TWO_NODES,
-        "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program}",
-    )
-    .by(&[("SHMEM_PMI", "library")])
-    .in_slurm(),
     ends(
         "problem-1-slurm-without-pmi",
         &["srun", "unshare"],
@@ -218,19 +200,12 @@ pub(super) const ROWS: &[LauncherRow] = &[
     )
     .in_slurm(),
     // Slurm kills the other tasks and reports the greatest status of all: that of a killed one.
-    ends(
-        "slurm-abort",
-        SRUN,
-        "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program} abort",
-        &[42, 137],
-        &["Exited with exit code 42"],
-    )
-    .in_slurm(),
-    ends("slurm-pmix-abort", SRUN, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmix {program} abort", &[42], &[])
+    ends("slurm-abort", SRUN, "{srun} --mpi=pmi2 {program} abort", &[42, 137], &["Exited with exit code 42"])
         .in_slurm(),
+    ends("slurm-pmix-abort", SRUN, "{srun} --mpi=pmix {program} abort", &[42], &[]).in_slurm(),
     // With -K Slurm ends the others when one task fails, first by SIGTERM.
     ends("slurm-exit", SRUN, "srun -K -N2 -n4 --mpi=pmi2 {program} exit", &[3, 137, 143], &["Exited with exit code 3"])
         .in_slurm(),
-    lifeline("slurm-pmix-killed", SRUN, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmix {program} wait").in_slurm(),
-    lifeline("slurm-killed", SRUN, "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmi2 {program} wait").in_slurm(),
+    lifeline("slurm-pmix-killed", SRUN, "{srun} --mpi=pmix {program} wait").in_slurm(),
+    lifeline("slurm-killed", SRUN, "{srun} --mpi=pmi2 {program} wait").in_slurm(),
 ];
