@@ -5,7 +5,9 @@ mod interpreters;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+
+use oxshmem_faults::text_of;
 
 use crate::counts::{CheckCounts, skipped};
 use crate::product::recipe::VERSION;
@@ -32,7 +34,6 @@ struct Environment {
     counts: CheckCounts,
 }
 
-/// Runs all of it.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let folder = target().join("python");
     disk::make_folder(&folder)?;
@@ -68,6 +69,15 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     Ok(here.counts)
 }
 
+/// A job of Python, by the programs of an environment.
+fn job(bin: &Path, shape: &[&str], arguments: &[&str]) -> Command {
+    let mut job = Command::new(bin.join("oshrun"));
+    // Threads of numpy's would crowd the processors of the PEs.
+    job.env_remove("PYTHONPATH").env_remove("LD_LIBRARY_PATH").env("OPENBLAS_NUM_THREADS", "1").stdin(Stdio::null());
+    job.args(shape).args(["--timeout", "300"]).arg(bin.join("python")).args(arguments);
+    job
+}
+
 fn platform() -> String {
     format!("linux_{}", std::env::consts::ARCH)
 }
@@ -80,8 +90,7 @@ impl Environment {
     /// The environment's Python, which sees nothing else.
     fn python(&self) -> Command {
         let mut python = Command::new(self.program("python"));
-        // Threads of numpy's would crowd the processors of the PEs.
-        python.env_remove("PYTHONPATH").env_remove("LD_LIBRARY_PATH").env("OPENBLAS_NUM_THREADS", "1");
+        python.env_remove("PYTHONPATH").env_remove("LD_LIBRARY_PATH");
         python
     }
 
@@ -109,11 +118,8 @@ impl Environment {
             command::run(script.env("SOURCE_DATE_EPOCH", "1700000000"))?;
         }
         let [first, second] = wheels.each_ref().map(fs::read);
-        self.count(
-            "the wheel made twice",
-            first.is_ok_and(|first| second.is_ok_and(|second| first == second)),
-            "they differ",
-        );
+        let are_equal = first.is_ok_and(|first| second.is_ok_and(|second| first == second));
+        self.count("the wheel made twice", are_equal, "they differ");
         let list = command::read(Command::new("python3").args(["-m", "zipfile", "-l"]).arg(&wheels[0]))?;
         let files = list.lines().count();
         self.count("the wheel's files", files <= FILES, &format!("{files}, which pip takes long for; at most {FILES}"));
@@ -129,14 +135,10 @@ impl Environment {
         self.counts += CheckCounts::of(what, if is_well { Ok(()) } else { Err(said.to_owned()) });
     }
 
-    /// Runs a program of Python as a job.
     fn job(&mut self, what: &str, shape: &[&str], folder: &Path, arguments: &[&str]) {
-        let mut job = Command::new(self.program("oshrun"));
-        job.env_remove("PYTHONPATH").env_remove("LD_LIBRARY_PATH").env("OPENBLAS_NUM_THREADS", "1");
-        job.args(shape).args(["--timeout", "300"]).arg(self.program("python")).args(arguments);
-        let job = job.current_dir(folder).stdin(std::process::Stdio::null());
         let what = format!("{what} {} on {}", arguments.last().unwrap_or(&""), shape.join(" "));
-        self.counts += CheckCounts::of(what, command::read(job));
+        let bin = self.folder.join("environment/bin");
+        self.counts += CheckCounts::of(what, command::read(job(&bin, shape, arguments).current_dir(folder)));
     }
 
     /// A program that uses mpi4py too, with the MPICH that Python's registry has.
@@ -171,12 +173,9 @@ impl Environment {
             .args(["-m", "mypy", "--strict", "--cache-dir"])
             .arg(self.folder.join("types"));
         mypy.arg(top().join("python/oxshmem")).arg(top().join("python/tests")).args(programs);
-        match command::output(&mut mypy) {
-            Ok(output) => {
-                self.count("mypy --strict", output.status.success(), &String::from_utf8_lossy(&output.stdout))
-            }
-            Err(why) => self.count("mypy --strict", false, &why),
-        }
+        let checked = command::output(&mut mypy);
+        let said = checked.as_ref().map_or_else(String::clone, text_of);
+        self.count("mypy --strict", checked.is_ok_and(|output| output.status.success()), &said);
     }
 
     /// Fetches the other binding's sources and changes the lines by which its tests import it. Returns their folder.

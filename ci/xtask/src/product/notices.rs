@@ -11,16 +11,13 @@ use crate::product::installation;
 use crate::product::recipe::{Recipe, VERSION};
 use crate::{Outcome, top};
 
-/// The folder below a prefix.
 pub(crate) const FOLDER: &str = "share/doc/oxshmem";
 /// The list of components, in the form of CycloneDX.
 pub(crate) const COMPONENTS: &str = "oxshmem.cdx.json";
 
-/// Our own documents.
 const DOCUMENTS: &[&str] =
     &["LICENSE-APACHE", "LICENSE-MIT", "README.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md"];
 
-/// Writes all of them below a prefix.
 pub(crate) fn install(recipe: &Recipe, prefix: &Path) -> Outcome {
     let folder = prefix.join(FOLDER);
     for document in DOCUMENTS {

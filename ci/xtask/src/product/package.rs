@@ -73,22 +73,20 @@ impl PackageKind {
     }
 }
 
+type Maker = fn(&Product) -> Outcome<Vec<PathBuf>>;
+
 /// The staged tree, and what every package says about it.
 struct Product {
-    /// The installation.
     tree: PathBuf,
-    /// The debug files.
     debug: PathBuf,
     toolchain: Toolchain,
     /// Seconds since 1970 for every file.
     time: String,
-    /// Scratch folder.
     scratch: PathBuf,
     /// Folder of the packages.
     output: PathBuf,
 }
 
-/// Builds the tree and makes the packages.
 pub(crate) fn make(arguments: &PackageArguments) -> Outcome {
     if arguments.twice {
         return twice::make(arguments);
@@ -102,20 +100,15 @@ pub(crate) fn make(arguments: &PackageArguments) -> Outcome {
     let product = product(arguments)?;
     let wanted = |kind| arguments.kinds.is_empty() || arguments.kinds.contains(&kind);
     let mut made = Vec::new();
-    if wanted(PackageKind::Source) {
-        made.push(archive::source(&product.output)?);
-    }
-    if wanted(PackageKind::Tar) {
-        made.extend(archive::make(&product)?);
-    }
-    if wanted(PackageKind::Deb) {
-        made.extend(debian::make(&product)?);
-    }
-    if wanted(PackageKind::Rpm) {
-        made.extend(redhat::make(&product)?);
-    }
-    if wanted(PackageKind::Wheel) {
-        made.extend(wheel::make(&product)?);
+    let makers: [(PackageKind, Maker); 5] = [
+        (PackageKind::Source, |product| Ok(vec![archive::source(&product.output)?])),
+        (PackageKind::Tar, archive::make),
+        (PackageKind::Deb, debian::make),
+        (PackageKind::Rpm, redhat::make),
+        (PackageKind::Wheel, wheel::make),
+    ];
+    for (_, make) in makers.into_iter().filter(|(kind, _)| wanted(*kind)) {
+        made.extend(make(&product)?);
     }
     let components = product.output.join(format!("oxshmem-{VERSION}.cdx.json"));
     installation::copy(&product.tree.join(notices::FOLDER).join(notices::COMPONENTS), &components)?;
@@ -132,7 +125,6 @@ pub(crate) fn make(arguments: &PackageArguments) -> Outcome {
     command::run(Command::new(top().join("ci/packages/prove")).arg(&product.output).args(ways))
 }
 
-/// The folder of the packages.
 fn output(arguments: &PackageArguments) -> Outcome<PathBuf> {
     let folder = arguments.output.clone().unwrap_or_else(|| target().join("packages"));
     let folder = std::path::absolute(folder).map_err(|error| format!("--output: {error}"))?;
@@ -180,9 +172,8 @@ fn mapped() -> Outcome<Vec<(PathBuf, &'static str)>> {
 /// Variables that make rustc and the C compiler map these folders.
 fn environment(mapped: &[(PathBuf, &'static str)]) -> Vec<(&'static str, String)> {
     // The last option that fits counts.
-    let options = |option: &str| {
-        let each = mapped.iter().rev().map(|(from, to)| format!("{option}={}={to}", from.display()));
-        each.collect::<Vec<_>>()
+    let options = |option: &str| -> Vec<String> {
+        mapped.iter().rev().map(|(from, to)| format!("{option}={}={to}", from.display())).collect()
     };
     // A folder may have blanks in its name, which would end an option.
     let quoted = |option: &String| format!("'{}'", option.replace('\'', "'\\''"));

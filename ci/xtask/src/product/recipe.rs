@@ -6,18 +6,14 @@ use std::process::Command;
 use crate::product::toolchain::Toolchain;
 use crate::{Outcome, command, top};
 
-/// The version of everything.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The folder of the libraries below the prefix, if nothing else was asked for.
 pub(crate) const LIBDIR: &str = "lib";
 
 /// How everything is built, and where an installation has its libraries.
 pub(crate) struct Recipe<'a> {
-    /// Profile of cargo.
     pub(crate) profile: &'a str,
-    /// Compilers and linkers.
     pub(crate) toolchain: Toolchain,
-    /// The folder of the libraries below the prefix.
     pub(crate) libdir: &'a Path,
     /// Variables for rustc and the C compiler.
     pub(crate) environment: Vec<(&'static str, String)>,
@@ -50,7 +46,7 @@ impl<'a> Recipe<'a> {
     fn origin(&self) -> [(&'static str, String); 2] {
         let told =
             |command: &mut Command| command::read(command.current_dir(top())).map(|text| text.trim().to_owned()).ok();
-        let commit = told(Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12"]));
+        let commit = told(&mut command::git(&["describe", "--always", "--dirty", "--abbrev=12"]));
         let compilers = [told(Command::new("rustc").arg("--version")), told(self.toolchain.cc().arg("--version"))];
         let first_lines =
             compilers.iter().flatten().filter_map(|text| text.lines().next()).collect::<Vec<_>>().join(", ");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::disk::{entries, link_to, make_folder};
+use crate::disk::{entries, link_to};
 use crate::product::library;
 use crate::product::recipe::Recipe;
 use crate::product::strip::strip;
@@ -10,13 +10,12 @@ use crate::product::{descriptions, fortran, installation, notices};
 use crate::{Outcome, command, top};
 
 /// The tools, and the other names they answer to.
-const TOOLS: &[(&str, &[&str])] = &[
-    ("oshrun", &[]),
-    ("oshcc", &["oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemCC", "shmemfort"]),
-    ("osh_info", &["oshmem_info"]),
-    ("oxshmem", &[]),
-    ("cargo-oxrun", &[]),
-];
+const TOOLS: &[(&str, &[&str])] =
+    &[("oshrun", &[]), ("oshcc", WRAPPERS), ("osh_info", &["oshmem_info"]), ("oxshmem", &[]), ("cargo-oxrun", &[])];
+
+/// The names of the compiler wrapper, beside `oshcc`.
+pub(super) const WRAPPERS: &[&str] =
+    &["oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemCC", "shmemfort"];
 
 /// The files that programs include, below `include`.
 const HEADERS: &[&str] = &["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"];
@@ -40,18 +39,6 @@ const HELPER_PROGRAMS: &[&str] = &["oshdemo", "oshmeasure", "oshtune"];
 
 /// The folder of programs that tools run, and of the library that records.
 pub(crate) const HELPERS: &str = "libexec/oxshmem";
-
-/// Makes the folders.
-pub(crate) fn folders(recipe: &Recipe, prefix: &Path) -> Outcome {
-    let [packages, cmake] = ["pkgconfig", "cmake/oxshmem"].map(|folder| recipe.libdir.join(folder));
-    let modules = Path::new("share/oxshmem/modulefiles/oxshmem");
-    let borrowed = Path::new("share/oxshmem/pkgconfig");
-    for folder in [Path::new("bin"), Path::new("include/mpp"), Path::new(HELPERS), &packages, &cmake, modules, borrowed]
-    {
-        make_folder(&prefix.join(folder))?;
-    }
-    Ok(())
-}
 
 /// Puts tools, headers, the manual and package descriptions in place. A tool that is not built yet is reported, not forgotten.
 pub(crate) fn files(recipe: &Recipe, built: &Path, prefix: &Path) -> Outcome {

@@ -47,7 +47,6 @@ impl Toolchain {
         }
     }
 
-    /// The target's name.
     pub(crate) fn triple(self) -> String {
         format!("{}-unknown-linux-gnu", self.processor())
     }
@@ -68,7 +67,6 @@ impl Toolchain {
         Command::new(self.name(name))
     }
 
-    /// The C compiler.
     pub(crate) fn cc(self) -> Command {
         match self.cross {
             Some(_) => self.tool("gcc"),
@@ -114,7 +112,6 @@ fn compiler(named: &str) -> Command {
     command
 }
 
-/// Whether Rust's library for the target is here.
 fn has_library(triple: &str) -> bool {
     let folder = command::read(Command::new("rustc").args(["--print", "target-libdir", "--target", triple]));
     folder.is_ok_and(|folder| Path::new(folder.trim()).is_dir())

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{Environment, SHAPES};
+use super::{Environment, SHAPES, job};
 use crate::counts::{CheckCounts, skipped};
 use crate::{command, top};
 
@@ -40,11 +40,9 @@ impl Environment {
             self.counts += skipped!("the module's tests by {name}: there is no environment with numpy for it: {why}");
             return;
         }
-        let mut job = Command::new(folder.join("bin/oshrun"));
-        job.env_remove("PYTHONPATH").env_remove("LD_LIBRARY_PATH").env("OPENBLAS_NUM_THREADS", "1");
-        job.args(SHAPES[1]).args(["--timeout", "300"]).arg(&inside).args(["-m", "unittest", "discover", "-q"]);
-        let job = job.current_dir(top().join("python/tests")).stdin(std::process::Stdio::null());
-        self.counts += CheckCounts::of(format!("the module's tests by {name}"), command::read(job));
+        let mut job = job(&folder.join("bin"), SHAPES[1], &["-m", "unittest", "discover", "-q"]);
+        let tested = command::read(job.current_dir(top().join("python/tests")));
+        self.counts += CheckCounts::of(format!("the module's tests by {name}"), tested);
     }
 }
 

@@ -8,7 +8,6 @@ use crate::disk::{self, write};
 use crate::product::recipe::VERSION;
 use crate::{Outcome, command};
 
-/// The file of checksums.
 pub(super) const CHECKSUMS: &str = "SHA256SUMS";
 
 /// The installation, and the debug files.

@@ -12,18 +12,13 @@ use super::parts::{PackagePart, part};
 use super::{Product, c_library, plain_modes};
 use crate::disk::{self, link_to, write};
 use crate::product::recipe::VERSION;
+use crate::product::stage::WRAPPERS;
 use crate::product::{installation, notices};
 use crate::{Outcome, command, top};
 
-/// The prefix of the installation.
 const PREFIX: &str = "usr/lib/oxshmem";
 const MAINTAINER: &str = "The oxshmem developers <oxshmem@localhost.localdomain>";
-/// Programs by their short names, with `update-alternatives`; the first leads the others of its package.
-const TOOLS: &[&str] = &["oshrun", "osh_info", "oshmem_info"];
-const COMPILERS: &[&str] =
-    &["oshcc", "oshc++", "oshcxx", "oshCC", "oshfort", "shmemcc", "shmemc++", "shmemcxx", "shmemCC", "shmemfort"];
 
-/// The description of a package.
 struct DebianPackage {
     name: &'static str,
     part: PackagePart,
@@ -31,7 +26,8 @@ struct DebianPackage {
     depends: String,
     summary: &'static str,
     text: &'static str,
-    alternatives: &'static [&'static str],
+    /// The program that leads the others of its package to their short names, by `update-alternatives`.
+    alternatives: Option<(&'static str, &'static [&'static str])>,
 }
 
 /// The packages, which need glibc of this version or a later one.
@@ -46,7 +42,7 @@ fn packages((major, minor): (u32, u32)) -> [DebianPackage; 3] {
             summary: "OpenSHMEM 1.6 over shared memory, TCP, libfabric and UCX",
             text: "Processes of a parallel program read and write each other's memory\n without the help of the other side. \
                    This is the library that programs\n need at run time.",
-            alternatives: &[],
+            alternatives: None,
         },
         DebianPackage {
             name: "oxshmem",
@@ -56,7 +52,7 @@ fn packages((major, minor): (u32, u32)) -> [DebianPackage; 3] {
             summary: "OpenSHMEM 1.6: launcher and tools",
             text: "oshrun starts parallel programs on one machine or on several. The other\n tools measure operations, look \
                    for faults of a cluster, and explain\n which algorithm a collective takes.",
-            alternatives: TOOLS,
+            alternatives: Some(("oshrun", &["osh_info", "oshmem_info"])),
         },
         DebianPackage {
             name: "liboxshmem-dev",
@@ -68,12 +64,11 @@ fn packages((major, minor): (u32, u32)) -> [DebianPackage; 3] {
             summary: "OpenSHMEM 1.6: headers, compiler wrappers, manual",
             text: "oshcc, oshc++ and oshfort compile parallel programs in C, C++ and\n Fortran. The package has the headers, \
                    the archive, the modules of\n Fortran, the pages of the manual and examples.",
-            alternatives: COMPILERS,
+            alternatives: Some(("oshcc", WRAPPERS)),
         },
     ]
 }
 
-/// Makes the packages.
 pub(super) fn make(product: &Product) -> Outcome<Vec<PathBuf>> {
     let processor = match product.toolchain.processor() {
         "x86_64" => "amd64",
@@ -176,7 +171,7 @@ fn control(package: &DebianPackage, processor: &str, root: &Path) -> Outcome {
         write(&folder.join("shlibs"), &format!("liboxshmem 1 liboxshmem1 (>= {VERSION})\n"))?;
         write(&folder.join("triggers"), "activate-noawait ldconfig\n")?;
     }
-    if let [leader, others @ ..] = package.alternatives {
+    if let Some((leader, others)) = package.alternatives {
         let place = |name: &str| format!("/usr/bin/{name} {name} /{PREFIX}/bin/{name}");
         let followers: String = others.iter().map(|name| format!(" \\\n        --slave {}", place(name))).collect();
         let install = format!("    update-alternatives --install {} 40{followers}\n", place(leader));

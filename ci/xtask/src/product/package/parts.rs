@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::product::stage::WRAPPERS;
+
 /// A package of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PackagePart {
@@ -17,12 +19,8 @@ pub(super) enum PackagePart {
 pub(super) fn part(file: &Path) -> PackagePart {
     let text = file.to_string_lossy();
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let compiles = |name: &str| {
-        let stem = name.split('.').next().unwrap_or(name);
-        matches!(stem, "oshcc" | "oshc++" | "oshcxx" | "oshCC" | "oshfort" | "cargo-oxrun")
-            || ["shmemc", "shmemC"].iter().any(|start| stem.starts_with(start)) && !stem.contains('_')
-            || stem == "shmemfort"
-    };
+    let stem = name.split('.').next().unwrap_or(&name);
+    let compiles = ["oshcc", "cargo-oxrun"].contains(&stem) || WRAPPERS.contains(&stem);
     let is_for_builds = ["include/", "lib", "share/man/man3/", "share/oxshmem/examples/", "share/oxshmem/pkgconfig/"]
         .iter()
         .any(|start| text.starts_with(start))
@@ -33,7 +31,7 @@ pub(super) fn part(file: &Path) -> PackagePart {
         // A job in Python needs no compiler.
         PackagePart::Tools
     } else if text.starts_with("bin/") || text.starts_with("share/man/man1/") {
-        if compiles(&name) { PackagePart::Development } else { PackagePart::Tools }
+        if compiles { PackagePart::Development } else { PackagePart::Tools }
     } else if is_for_builds {
         PackagePart::Development
     } else {

@@ -11,7 +11,6 @@ use crate::product::notices;
 use crate::product::recipe::VERSION;
 use crate::{Outcome, command, top};
 
-/// Makes the packages.
 pub(super) fn make(product: &Product) -> Outcome<Vec<PathBuf>> {
     if !command::exists("rpmbuild") {
         println!("not made: rpm packages: there is no rpmbuild here (package rpm of Debian, rpm-build of Fedora)");

@@ -7,7 +7,6 @@ use super::{Product, c_library};
 use crate::product::recipe::VERSION;
 use crate::{Outcome, command, top};
 
-/// Makes the wheel.
 pub(super) fn make(product: &Product) -> Outcome<Vec<PathBuf>> {
     if !command::exists("python3") {
         println!("not made: the wheel: there is no python3 here");
