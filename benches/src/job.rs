@@ -12,9 +12,7 @@ use crate::kernels::Kernels;
 use crate::rows::{BETWEEN_NODES, RowGroup, Work};
 use crate::samples::Samples;
 
-/// How all groups are run.
 pub(crate) struct BenchPlan {
-    /// The launcher.
     pub(crate) oshrun: PathBuf,
     pub(crate) kernels: Kernels,
     /// How often each job runs. Every start gets other memory, whose place in the caches makes some difference.
@@ -25,7 +23,6 @@ pub(crate) struct BenchPlan {
     pub(crate) only: String,
 }
 
-/// Which side of a row samples belong to.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Side {
@@ -73,7 +70,6 @@ impl BenchPlan {
         Ok(measured)
     }
 
-    /// Runs the kernel of the group's name.
     fn kernel(&self, group: &RowGroup, bound: bool, batch: Duration, measured: &mut Measured) -> Outcome {
         let mut job = self.oshrun(group);
         job.arg(&self.kernels.timed).arg(group.name);
@@ -138,7 +134,6 @@ fn processes(count: u32) -> Outcome {
     Ok(())
 }
 
-/// Merges what the PEs of a job printed.
 fn collect(output: &str, measured: &mut Measured) -> Outcome {
     for text in output.lines() {
         let line: OutputLine = serde_json::from_str(text).map_err(|error| format!("a PE printed `{text}`: {error}"))?;

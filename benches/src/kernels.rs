@@ -7,11 +7,9 @@ use std::process::Command;
 
 use crate::Outcome;
 
-/// The compiled programs.
 pub(crate) struct Kernels {
     /// All timed loops.
     pub(crate) timed: PathBuf,
-    /// The empty program.
     pub(crate) idle: PathBuf,
 }
 

@@ -20,25 +20,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lexopt::prelude::*;
+use clap::Parser;
 
 use job::{BenchPlan, Measured};
-use peer::PeerComparison;
 use report::{BenchMachine, BenchReport, Finding, GoalVerdict, METHOD};
 use rows::{GROUPS, RowGroup};
-
-const USAGE: &str = "\
-usage: oxshmem-benches [OPTIONS]
-
-  --prefix DIR      the installation to measure (target/oxshmem)
-  --output DIR      where programs and reports go (target/bench)
-  --quick           a minute in all, for a first look
-  --only PATTERN    only groups or operations whose names contain PATTERN
-  --compare PEER    collectives, alternating with another library: openmpi
-  --over CARRIER    what carries their messages: memory (all PEs on one node), tcp (unless told otherwise), ucx, ofi, all
-  --beside N        so many other processes compute meanwhile
-  --many            jobs of 64 to 1,024 PEs over TCP: start, all-to-all, barrier, maximum, split, end (--quick: to 256)
-  --list            name groups and operations";
 
 /// The result of a step; an error is a sentence for the user.
 type Outcome<T = ()> = Result<T, String>;
@@ -54,11 +40,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Outcome<ExitCode> {
-    let options = BenchOptions::parse().map_err(|error| format!("{error}\n{USAGE}"))?;
-    if options.help {
-        say(USAGE);
-        return Ok(ExitCode::SUCCESS);
-    }
+    let options = BenchOptions::parse();
     if options.list {
         list();
         return Ok(ExitCode::SUCCESS);
@@ -67,24 +49,19 @@ fn run() -> Outcome<ExitCode> {
     if !oshrun.exists() {
         return Err(format!("there is no {}; `cargo xtask build` makes it", oshrun.display()));
     }
+    create(&options.output)?;
     if options.many {
-        create(&options.output)?;
         many::measure(&options.prefix, &options.output, options.quick)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(peer) = &options.compare {
-        create(&options.output)?;
-        let rounds = if options.quick { 3 } else { 9 };
-        let asked =
-            PeerComparison { peer, over: &options.over, only: &options.only, rounds, strangers: options.beside };
-        peer::compare(&asked, &options.prefix, &options.output)?;
+    if options.compare.is_some() {
+        peer::compare(&options)?;
         return Ok(ExitCode::SUCCESS);
     }
     let chosen: Vec<&RowGroup> = GROUPS.iter().filter(|group| options.wants(group)).collect();
     if chosen.is_empty() {
         return Err(format!("`{}` is in no name of a group or operation; --list names them", options.only));
     }
-    create(&options.output)?;
     let (jobs, pairs) = options.samples();
     let mut report = BenchReport { machine: BenchMachine::here(), jobs, pairs, method: METHOD, rows: Vec::new() };
     let plan = BenchPlan {
@@ -158,53 +135,40 @@ impl RowGroup {
     }
 }
 
-/// The command line.
+/// Measures each operation beside the limit of the machine, in one run
+#[derive(Parser)]
+#[command(name = "oxshmem-benches")]
 struct BenchOptions {
+    /// The installation to measure
+    #[arg(long, value_name = "DIR", value_parser = absolute, default_value_os_t = target().join("oxshmem"))]
     prefix: PathBuf,
+    /// Where programs and reports go
+    #[arg(long, value_name = "DIR", value_parser = absolute, default_value_os_t = target().join("bench"))]
     output: PathBuf,
-    only: String,
-    compare: Option<String>,
-    over: String,
-    beside: u32,
+    /// A minute in all, for a first look
+    #[arg(long)]
     quick: bool,
+    /// Only groups or operations whose names contain this
+    #[arg(long, value_name = "PATTERN", default_value = "")]
+    only: String,
+    /// Collectives, alternating with another library
+    #[arg(long, value_name = "PEER", value_parser = ["openmpi"])]
+    compare: Option<String>,
+    /// What carries their messages: memory has all PEs on one node, and all is each in turn
+    #[arg(long, value_name = "CARRIER", value_parser = peer::carrier_names(), default_value = "tcp")]
+    over: String,
+    /// So many other processes compute meanwhile
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    beside: u32,
+    /// Jobs of 64 to 1,024 PEs over TCP: start, all-to-all, barrier, maximum, split, end (with --quick: to 256)
+    #[arg(long)]
     many: bool,
+    /// Name groups and operations
+    #[arg(long)]
     list: bool,
-    help: bool,
 }
 
 impl BenchOptions {
-    fn parse() -> Result<BenchOptions, lexopt::Error> {
-        let mut options = BenchOptions {
-            prefix: target().join("oxshmem"),
-            output: target().join("bench"),
-            only: String::new(),
-            compare: None,
-            over: "tcp".into(),
-            beside: 0,
-            quick: false,
-            many: false,
-            list: false,
-            help: false,
-        };
-        let mut parser = lexopt::Parser::from_env();
-        while let Some(argument) = parser.next()? {
-            match argument {
-                Short('h') | Long("help") => options.help = true,
-                Long("list") => options.list = true,
-                Long("quick") => options.quick = true,
-                Long("many") => options.many = true,
-                Long("only") => options.only = parser.value()?.string()?,
-                Long("compare") => options.compare = Some(parser.value()?.string()?),
-                Long("over") => options.over = parser.value()?.string()?,
-                Long("beside") => options.beside = parser.value()?.parse()?,
-                Long("prefix") => options.prefix = path(&mut parser, "--prefix")?,
-                Long("output") => options.output = path(&mut parser, "--output")?,
-                other => return Err(other.unexpected()),
-            }
-        }
-        Ok(options)
-    }
-
     fn wants(&self, group: &RowGroup) -> bool {
         group.rows.iter().any(|row| group.matches(&self.only, row.name))
     }
@@ -215,11 +179,10 @@ impl BenchOptions {
     }
 }
 
-fn path(parser: &mut lexopt::Parser, option: &str) -> Result<PathBuf, lexopt::Error> {
-    std::path::absolute(parser.value()?).map_err(|error| format!("{option}: {error}").into())
+fn absolute(path: &str) -> std::io::Result<PathBuf> {
+    std::path::absolute(path)
 }
 
-/// Where cargo builds.
 fn target() -> PathBuf {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies below the top folder");
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), |folder| top.join(folder))

@@ -15,7 +15,6 @@ td,th{padding:.3rem .6rem;border-bottom:1px solid var(--rule);text-align:left;ve
 .met{color:var(--met)}.missed{color:var(--missed);font-weight:600}.limit{fill:var(--limit)}.bar-met{fill:var(--met)}\
 .bar-missed{fill:var(--missed)}.bar-scale{fill:var(--scale)}.aim{stroke:var(--ink);stroke-width:2}";
 
-/// Width of the bars.
 const WIDTH: f64 = 260.0;
 
 pub(crate) fn page(report: &BenchReport) -> String {

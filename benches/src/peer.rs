@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use self::strangers::Strangers;
-use crate::{Outcome, job, kernels, say};
+use crate::{BenchOptions, Outcome, job, kernels, say};
 
 /// A way for the messages of both libraries.
 struct PeerCarrier {
@@ -27,7 +27,6 @@ struct PeerCarrier {
 
 /// A way to the loopback device.
 struct PeerNetwork {
-    /// Our transport.
     ours: &'static str,
     /// Open MPI's components, beside [`COMPONENT`] and [`BETWEEN_NODES`].
     components: &'static [(&'static str, &'static str)],
@@ -36,7 +35,6 @@ struct PeerNetwork {
 
 /// Bare messages, beside which both are read.
 struct BareCarrier {
-    /// The words for them.
     words: &'static str,
     /// The file in `peer/` that sends them, and the libraries that it needs.
     source: &'static str,
@@ -98,21 +96,15 @@ impl PeerCarrier {
     }
 }
 
-/// The carriers that `--over` names: one, or all.
-fn carriers(over: &str) -> Outcome<Vec<&'static PeerCarrier>> {
-    let named: Vec<&PeerCarrier> = CARRIERS.iter().filter(|carrier| over == "all" || over == carrier.name).collect();
-    if named.is_empty() {
-        let names = CARRIERS.map(|carrier| carrier.name).join(", ");
-        return Err(format!("--over {over}: there are {names}, and all"));
-    }
-    Ok(named)
+/// The words for `--over`.
+pub(crate) fn carrier_names() -> Vec<&'static str> {
+    CARRIERS.iter().map(|carrier| carrier.name).chain(["all"]).collect()
 }
 
 /// One round of an operation, per call.
 struct PeerRound {
     /// Microseconds: the median of its batches.
     median: f64,
-    /// Their mean.
     mean: f64,
     /// Context switches of all PEs, and TCP segments of the network namespace. The programs of the limits do not count.
     counts: Option<RoundCounts>,
@@ -126,18 +118,6 @@ struct RoundCounts {
 /// The rounds of each operation, for one library and form of call.
 type Rounds = BTreeMap<String, Vec<PeerRound>>;
 
-/// The comparison that is asked for.
-pub(crate) struct PeerComparison<'a> {
-    pub(crate) peer: &'a str,
-    /// The name of a carrier, or `all`.
-    pub(crate) over: &'a str,
-    /// Only rows whose names contain this.
-    pub(crate) only: &'a str,
-    pub(crate) rounds: u32,
-    /// How many other processes compute meanwhile.
-    pub(crate) strangers: u32,
-}
-
 /// The rounds of one comparison, by the columns of the tables.
 #[derive(Default)]
 struct Columns {
@@ -148,39 +128,27 @@ struct Columns {
 }
 
 /// The programs, and how they are run.
-struct Rivals {
-    prefix: PathBuf,
+struct Rivals<'a> {
+    asked: &'a BenchOptions,
     ours: PathBuf,
     theirs: PathBuf,
-    /// Where programs go.
-    output: PathBuf,
     peer: OpenMpi,
 }
 
 /// Runs the comparison. A peer or a carrier that is not there is said to be missing, and is no failure.
-pub(crate) fn compare(asked: &PeerComparison<'_>, prefix: &Path, output: &Path) -> Outcome {
-    if asked.peer != "openmpi" {
-        return Err(format!("--compare {}: the peers are: openmpi", asked.peer));
-    }
-    let carriers = carriers(asked.over)?;
+pub(crate) fn compare(asked: &BenchOptions) -> Outcome {
     let Some(peer) = OpenMpi::find() else {
         say("not run: collectives beside Open MPI: its OpenSHMEM is not installed (no oshmem_info on PATH)");
         return Ok(());
     };
     let source = [source("collectives.c")];
-    let program = |name: &str| output.join(format!("collectives-{name}"));
-    let rivals = Rivals {
-        prefix: prefix.to_owned(),
-        ours: program("ours"),
-        theirs: program("openmpi"),
-        output: output.to_owned(),
-        peer,
-    };
-    compile(&prefix.join("bin/oshcc"), &source, &rivals.ours, &[])?;
+    let program = |name: &str| asked.output.join(format!("collectives-{name}"));
+    let rivals = Rivals { asked, ours: program("ours"), theirs: program("openmpi"), peer };
+    compile(&asked.prefix.join("bin/oshcc"), &source, &rivals.ours, &[])?;
     // Open MPI declares the forms over teams and does not implement them.
     compile(&rivals.peer.bin.join("oshcc"), &source, &rivals.theirs, &["-DTEAMS=0"])?;
-    let _strangers = Strangers::start(asked.strangers)?;
-    for carrier in carriers {
+    let _strangers = Strangers::start(asked.beside)?;
+    for carrier in CARRIERS.iter().filter(|carrier| ["all", carrier.name].contains(&asked.over.as_str())) {
         if let Some(why) = rivals.obstacle(carrier) {
             say(format_args!("\nnot run: collectives over {}: {why}", carrier.words()));
             continue;
@@ -189,12 +157,12 @@ pub(crate) fn compare(asked: &PeerComparison<'_>, prefix: &Path, output: &Path) 
             let told = |why: &String| say(format_args!("\nnot measured: {}: {why}", network.limit.words));
             rivals.bare_program(network.limit).inspect_err(told).ok()
         });
-        carrier.pes.into_iter().try_for_each(|pes| rivals.take_turns(carrier, pes, asked, bare.as_deref()))?;
+        carrier.pes.into_iter().try_for_each(|pes| rivals.take_turns(carrier, pes, bare.as_deref()))?;
     }
     Ok(())
 }
 
-impl Rivals {
+impl Rivals<'_> {
     /// Why this carrier cannot be compared here.
     fn obstacle(&self, carrier: &PeerCarrier) -> Option<String> {
         let nothing = "no such row";
@@ -205,16 +173,17 @@ impl Rivals {
 
     /// Compiles the program that measures a limit.
     fn bare_program(&self, limit: &BareCarrier) -> Outcome<PathBuf> {
-        let program = self.output.join(Path::new(limit.source).with_extension(""));
+        let program = self.asked.output.join(Path::new(limit.source).with_extension(""));
         compile(Path::new("cc"), &[source("messages.c"), source(limit.source)], &program, limit.libraries)?;
         Ok(program)
     }
 
-    fn take_turns(&self, carrier: &PeerCarrier, pes: u32, asked: &PeerComparison<'_>, bare: Option<&Path>) -> Outcome {
+    fn take_turns(&self, carrier: &PeerCarrier, pes: u32, bare: Option<&Path>) -> Outcome {
         let mut columns = Columns::default();
-        for _ in 0..asked.rounds {
-            let libraries = [self.our_job(carrier, pes, asked.only), self.their_job(carrier, pes, asked.only)];
-            let jobs = libraries.into_iter().chain(bare.map(|program| bare_job(program, pes, asked.only)));
+        let only = &self.asked.only;
+        for _ in 0..if self.asked.quick { 3 } else { 9 } {
+            let libraries = [self.our_job(carrier, pes, only), self.their_job(carrier, pes, only)];
+            let jobs = libraries.into_iter().chain(bare.map(|program| bare_job(program, pes, only)));
             for (at, mut job) in jobs.enumerate() {
                 for (row, form, time) in measured(&mut job)? {
                     let rounds = match (at, form.as_str()) {
@@ -227,13 +196,13 @@ impl Rivals {
                 }
             }
         }
-        tables::times(carrier, pes, asked.strangers, &columns);
+        tables::times(carrier, pes, self.asked.beside, &columns);
         tables::counts(&columns);
         Ok(())
     }
 
     fn our_job(&self, carrier: &PeerCarrier, pes: u32, only: &str) -> Command {
-        let mut command = Command::new(self.prefix.join("bin/oshrun"));
+        let mut command = Command::new(self.asked.prefix.join("bin/oshrun"));
         if let Some(network) = &carrier.network {
             command.envs(DEVICES).env("SHMEM_TRANSPORT", network.ours);
         }
@@ -263,7 +232,6 @@ fn bare_job(program: &Path, pes: u32, only: &str) -> Command {
     command
 }
 
-/// A source of the programs.
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peer").join(name)
 }
@@ -339,15 +307,7 @@ fn compile(compiler: &Path, sources: &[PathBuf], program: &Path, flags: &[&str])
 mod tests {
     use oxshmem_test_folder::TestFolder;
 
-    use super::{CARRIERS, carriers, has_oshmem_info};
-
-    #[test]
-    fn a_carrier_goes_by_its_name_and_all_by_one_word() {
-        let names = |over| carriers(over).map(|found| found.iter().map(|carrier| carrier.words()).collect::<Vec<_>>());
-        assert_eq!(names("ucx"), Ok(vec!["ucx:tcp"]));
-        assert_eq!(names("all").map(|found| found.len()), Ok(CARRIERS.len()));
-        assert_eq!(names("udp"), Err("--over udp: there are memory, tcp, ucx, ofi, and all".into()));
-    }
+    use super::has_oshmem_info;
 
     #[test]
     fn our_own_tools_are_not_open_mpi_s() {

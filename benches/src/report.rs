@@ -9,7 +9,6 @@ use crate::job::{Measured, Side};
 use crate::rows::{BenchRow, Goal, RowGroup};
 use crate::samples::Summary;
 
-/// All results of one run.
 #[derive(Serialize)]
 pub(crate) struct BenchReport {
     pub(crate) machine: BenchMachine,
@@ -26,7 +25,6 @@ pub(crate) const METHOD: &str = "limit and operation alternate in the same proce
      batch; the quiet value of a job is the median of its quietest tenth, that of a row the median over its jobs; the \
      ratio is quiet to quiet";
 
-/// Where it was measured.
 #[derive(Serialize)]
 pub(crate) struct BenchMachine {
     pub(crate) processor: String,
@@ -35,7 +33,6 @@ pub(crate) struct BenchMachine {
     pub(crate) load: f64,
 }
 
-/// One row's result.
 #[derive(Serialize)]
 pub(crate) struct Finding {
     pub(crate) group: &'static str,
@@ -60,12 +57,10 @@ pub(crate) enum GoalVerdict {
     Met,
     NotMet,
     NotMeasured,
-    /// The row has no target.
     ForScale,
 }
 
 impl BenchMachine {
-    /// This machine, now.
     pub(crate) fn here() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         let cpuinfo = read("/proc/cpuinfo");
@@ -160,7 +155,6 @@ impl Display for GoalVerdict {
 }
 
 impl Finding {
-    /// The names of the table's columns.
     pub(crate) fn header() -> String {
         format!(
             "{:<32}{:>4} {:>11}{:>11}{:>11}{:>11} {:>11} {:>7} {:>10}  {}",
@@ -169,7 +163,6 @@ impl Finding {
     }
 }
 
-/// The row of the table.
 impl Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = |summary: Option<Summary>, field: fn(Summary) -> f64| {

@@ -35,10 +35,8 @@ pub(crate) enum Work {
     Memory,
 }
 
-/// One operation.
 pub(crate) struct BenchRow {
     pub(crate) name: &'static str,
-    /// The limit beside which the operation is measured.
     pub(crate) limit: &'static str,
     pub(crate) target: Goal,
 }
@@ -56,7 +54,6 @@ pub(crate) enum Goal {
     More(f64),
     /// At most this many bytes.
     Bytes(f64),
-    /// Shown for scale.
     Scale,
 }
 

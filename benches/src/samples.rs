@@ -15,7 +15,6 @@ pub(crate) struct Samples {
 /// A summary of the samples for the report.
 #[derive(Serialize, Clone, Copy)]
 pub(crate) struct Summary {
-    /// The smallest sample.
     pub(crate) min: f64,
     /// The base of ratios: of each job the median of its quietest tenth, of these the median. So a machine that
     /// is busy nine tenths of the time does not spoil it, nor does it hang on one job's luck with its cache lines.
@@ -31,7 +30,6 @@ impl Samples {
         Samples { all: empty(), job: empty(), quiet: Vec::new() }
     }
 
-    /// Adds samples that one PE took.
     pub(crate) fn add(&mut self, values: &[f64]) {
         for value in values {
             self.job.record((value * 1000.0).round() as u64).expect("the range resizes itself");
