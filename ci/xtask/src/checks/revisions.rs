@@ -3,7 +3,7 @@
 //!
 //! Both are built here and measured alternately, because a machine's speed changes from minute to minute. A provider's
 //! figure is its ratio to the bare library or socket of the same process; the change is the median over the pairs of
-//! runs, with two standard errors.
+//! runs, with an interval that six pairs or more give.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,16 +11,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use oxshmem_report::statistics::{interval, median};
+
 use crate::{Outcome, command, default_prefix, target, top};
 
-/// The examples that measure providers.
 const EXAMPLES: &[Example] = &[
     Example { package: "oxshmem-transport-tcp", names: ["beside_sockets", "latency"], arguments: &[] },
     Example { package: "oxshmem-transport-ofi", names: ["beside_libfabric", "bare"], arguments: &["tcp"] },
     Example { package: "oxshmem-transport-ucx", names: ["beside_ucp", "latency"], arguments: &["tcp"] },
 ];
 
-/// The patterns of `oxshmem bench`.
 const PATTERNS: &[&str] = &["barrier", "max", "broadcast"];
 
 /// An example that prints ratios to something bare.
@@ -44,7 +44,6 @@ pub(crate) struct RevisionsArguments {
     only: Option<String>,
 }
 
-/// `cargo xtask revisions`.
 pub(crate) fn run(arguments: &RevisionsArguments) -> Outcome {
     let before = Checkout::of(&arguments.before)?;
     let is_asked = |part: &str| arguments.only.as_deref().is_none_or(|only| only == part);
@@ -115,14 +114,15 @@ impl Example {
             }
         }
         println!("{}: ratios to the bare library, medians of {rounds}; change: of the pairs", self.package);
-        println!("{:<40}{:>8}{:>8}{:>9}{:>7}", "", "before", "now", "change", "+-");
+        println!("{:<40}{:>8}{:>8}{:>9}{:>9}{:>9}", "", "before", "now", "change", "from", "to");
         let [before, now] = ratios;
         for (row, values) in before {
             if let Some(now) = now.get(&row) {
                 let pairs: Vec<f64> =
                     values.iter().zip(now).map(|(before, now)| (now / before - 1.0) * 100.0).collect();
-                let (before, now, change) = (median(&values), median(now), median(&pairs));
-                println!("{row:<40}{before:>8.3}{now:>8.3}{change:>8.1}%{:>6.1}%", uncertainty(&pairs));
+                let [before, now, change] = [&values, now, &pairs].map(|figures| median(figures).unwrap_or(f64::NAN));
+                let (from, to) = interval(&pairs).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+                println!("{row:<40}{before:>8.3}{now:>8.3}{change:>8.1}%{from:>8.1}%{to:>8.1}%");
             }
         }
         Ok(())
@@ -168,23 +168,6 @@ fn ratio(line: &str) -> Option<(String, f64)> {
     Some((beside.to_owned(), if is_bandwidth { 1.0 / value } else { value }))
 }
 
-fn median(values: &[f64]) -> f64 {
-    quantile(values, 0.5)
-}
-
-fn quantile(values: &[f64], part: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[((sorted.len() - 1) as f64 * part).round() as usize]
-}
-
-/// Two standard errors of the median, by the distance of the quartiles: a normal distribution has 1.35 deviations between
-/// them, and its median an error of 1.25 deviations of the mean.
-fn uncertainty(values: &[f64]) -> f64 {
-    let deviation = (quantile(values, 0.75) - quantile(values, 0.25)) / 1.35;
-    2.0 * 1.25 * deviation / (values.len() as f64).sqrt()
-}
-
 /// `oxshmem bench` of this tree's installation with the earlier one as the other library, on this many PEs, each a node
 /// of its own. Between nodes both use TCP.
 fn collectives(before: &Checkout, shapes: &[(u32, u32)], rounds: usize) -> Outcome {
@@ -214,14 +197,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_uncertainty_shrinks_with_the_rounds() {
-        let spread = |rounds: usize| (0..rounds).map(|i| (i % 5) as f64).collect::<Vec<_>>();
-        assert_eq!(median(&spread(25)), 2.0);
-        assert!((uncertainty(&spread(25)) / uncertainty(&spread(100)) - 2.0).abs() < 0.1);
-        assert_eq!(uncertainty(&[1.0; 9]), 0.0);
-    }
-
-    #[test]
     fn ratios_are_found_in_what_the_examples_print() {
         let found = |line: &str| ratio(line).map(|(name, value)| (name, (value * 1000.0).round()));
         let row = |name: &str, value: f64| Some((name.to_owned(), value));
@@ -234,10 +209,5 @@ mod tests {
         let queue = "               bare     9.10 us with a queue to sleep on: ratio 1.010";
         assert_eq!(found(queue), row("beside a queue to sleep on", 1010.0));
         assert_eq!(found("over tcp"), None);
-    }
-
-    #[test]
-    fn the_median_is_in_the_middle() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
     }
 }
