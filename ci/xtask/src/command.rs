@@ -42,7 +42,6 @@ pub(crate) fn with_tools(program: &str, prefix: &Path) -> Command {
     command
 }
 
-/// Runs cargo.
 pub(crate) fn run_cargo(arguments: &[&str]) -> Outcome {
     run(cargo().args(arguments))
 }

@@ -10,11 +10,8 @@ use crate::Outcome;
 /// How many checks went well, how many did not, how many could not run here.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CheckCounts {
-    /// Went well.
     pub(crate) passed: usize,
-    /// Did not.
     pub(crate) failed: usize,
-    /// Could not run here; the output says why.
     pub(crate) skipped: usize,
 }
 

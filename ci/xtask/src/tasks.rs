@@ -206,7 +206,6 @@ fn below_prefix(libdir: &Path) -> Outcome<&Path> {
 }
 
 impl CommandLine {
-    /// Does what was asked.
     pub(crate) fn run(self) -> Outcome {
         let counts = match self.task {
             Task::Demo => return demo(),

@@ -89,13 +89,11 @@ fn family(program: u32, processes: &[ProcessEntry]) -> Vec<u32> {
     family
 }
 
-/// A process and its parent.
 pub(crate) struct ProcessEntry {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
 }
 
-/// All processes of this machine.
 pub(crate) fn processes() -> Vec<ProcessEntry> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -17,7 +17,6 @@ use crate::{Outcome, command, target, top};
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
 
-/// Checks the installation below `prefix`.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let scratch = target().join("check-abi");
     make_folder(&scratch)?;
@@ -274,7 +273,6 @@ const HEADERS: [&str; 7] = [
     include_str!("../../../abi/free_names.c"),
 ];
 
-/// Calls that no macro may accept.
 const WRONG_TYPES: [&str; 5] = [
     "void f(struct odd *a) { shmem_put(a, a, 1, 0); }",
     "void f(shmem_ctx_t c, struct odd *a) { shmem_put(c, a, a, 1, 0); }",

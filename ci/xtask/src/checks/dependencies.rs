@@ -119,13 +119,11 @@ fn is_lib(kind: &Value) -> bool {
     ["lib", "rlib", "proc-macro", "staticlib"].iter().any(|name| kind == name)
 }
 
-/// The list of licences in the policy.
 fn allowed(policy: &str) -> BTreeSet<String> {
     let list = policy.split_once("\nallow = [").and_then(|(_, rest)| rest.split_once(']')).map_or("", |(list, _)| list);
     list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// Packages whose licence the policy does not allow.
 fn strange_licences(metadata: &Value, allowed: &BTreeSet<String>) -> Vec<String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let strange = packages.filter(|package| !is_allowed(package["license"].as_str().unwrap_or_default(), allowed));

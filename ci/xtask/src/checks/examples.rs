@@ -6,10 +6,8 @@ use crate::command::{self, with_tools};
 use crate::counts::{CheckCounts, failed, skipped};
 use crate::{Outcome, disk, target};
 
-/// Numbers of PEs of a run.
 const PES: &[u32] = &[1, 3, 4];
 
-/// Builds and runs them.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let mut counts = CheckCounts::default();
     for program in &build(prefix)? {

@@ -33,7 +33,6 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
 const PLATFORM: &str =
     if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };
 
-/// A selection of targets and the time for each.
 #[derive(clap::Args)]
 pub(crate) struct FuzzArguments {
     /// Seconds for each target
@@ -54,7 +53,6 @@ impl FuzzArguments {
     }
 }
 
-/// Builds and runs the fuzzers.
 pub(crate) fn run(options: &FuzzArguments) -> Outcome<CheckCounts> {
     let manifest = top().join("ci/fuzz/Cargo.toml");
     let fetched = command::output(command::cargo().args(["fetch", "--manifest-path"]).arg(&manifest))?;

@@ -20,7 +20,6 @@ struct InstantLibrary {
     archive: &'static str,
     /// The name by which our library opens it.
     file: &'static str,
-    /// The list of its symbols.
     map: &'static str,
     transport: &'static str,
 }
@@ -56,7 +55,6 @@ const WAYS: [CountedWay; 5] = [
     CountedWay { name: "one node", library: None, atomics: "processor" },
 ];
 
-/// Counts, and compares with the budgets.
 pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     if cfg!(not(target_arch = "x86_64")) {
         return Ok(skipped!("instructions: the counting program steps through those of x86-64 only"));

@@ -52,7 +52,6 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     Ok(counts)
 }
 
-/// The page that `man` shows for a name.
 const FOUND: &[(&str, &str)] = &[
     ("oxshmem", "man7/oxshmem.7"),
     ("shmem.h", "man7/shmem.h.7"),

@@ -16,7 +16,6 @@ use crate::{OWN_PATH, Outcome, command, disk, target, top, watchdog};
 /// A test of the cable, given the installation.
 type Check = fn(&Path) -> Outcome;
 
-/// Conformance programs across both hosts.
 pub(crate) fn across() -> CheckCounts {
     CaseSelection::across_hosts().iter().map(conformance::run).sum()
 }

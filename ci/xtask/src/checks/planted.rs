@@ -25,7 +25,6 @@ const SEEDS: &str = "60";
 const WITH_TESTS: [&str; 6] =
     ["--package", "oxshmem-transport", "--package", "oxshmem-transport-ucx", "--package", "oxshmem-runtime"];
 
-/// Names the arguments, and what shows each.
 pub(crate) fn list() -> Outcome<CheckCounts> {
     show()?;
     println!("{} arguments, {} planted faults", ARGUMENTS.len(), faults().count());
@@ -153,7 +152,6 @@ fn first_line(output: &Output) -> Option<String> {
     text.lines().find(told).map(|line| line.trim().to_owned())
 }
 
-/// The names in the source.
 fn planted_in_source() -> Outcome<BTreeSet<String>> {
     let text = command::read(&mut command::git(&["grep", "-hoE", "planted!\\(\"[a-z-]+\""]))?;
     let names = text.lines().filter_map(|line| Some(line.split_once('"')?.1.trim_end_matches('"').to_owned()));

@@ -21,7 +21,6 @@ fn list() -> PathBuf {
     top().join("crates/shmem/public-api.txt")
 }
 
-/// Writes the list.
 pub(crate) fn write() -> Outcome {
     let text = items(&documented()?)?.map_err(|why| format!("the public interface of {PACKAGE}: {why}"))?;
     disk::write(&list(), &text)?;

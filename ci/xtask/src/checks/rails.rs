@@ -9,7 +9,6 @@ use crate::counts::{CheckCounts, failed, skipped};
 use crate::rigs::hosts::Rig;
 use crate::{Outcome, command};
 
-/// The bandwidth of each cable.
 const RATE: &str = "1gbit";
 
 /// Transfers of 1 MiB in each direction.
@@ -19,10 +18,8 @@ const TIMES: &str = "400";
 const TRANSPORTS: &[&str] = &["ofi:tcp", "tcp"];
 const LEAST: f64 = 1.6;
 
-/// The numbers that the program prints.
 const MEASURED: &[&str] = &["put", "get", "broadcast", "maximum"];
 
-/// `cargo xtask rails`.
 pub(crate) fn run(prefix: &Path) -> Outcome<CheckCounts> {
     let program = namespaces::program(prefix, "bandwidth")?;
     let rig = match Rig::with("", &["-2", "-r", RATE]) {

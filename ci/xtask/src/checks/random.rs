@@ -23,7 +23,6 @@ const CROWD: usize = 4;
 /// Turns of a run of broadcasts: one by the world's team, one by its active set.
 const TURNS: u32 = 2;
 
-/// The options of the task.
 #[derive(Parser, Clone)]
 pub(crate) struct RandomArguments {
     /// Jobs, each with the next seed, dealt to the shapes one after the other; with --broadcasts the runs of each cell
@@ -97,7 +96,6 @@ pub(crate) fn seed_of_the_clock() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// The step of `cargo xtask test`.
 pub(crate) fn brief() -> Outcome<CheckCounts> {
     let first = seed_of_the_clock();
     let parts = [(first, PLAIN_SEEDS, false), (first + PLAIN_SEEDS, SMALL_BUFFER_SEEDS, true)];
@@ -108,7 +106,6 @@ pub(crate) fn brief() -> Outcome<CheckCounts> {
 const PLAIN_SEEDS: u64 = 60;
 const SMALL_BUFFER_SEEDS: u64 = 20;
 
-/// The task.
 pub(crate) fn run(arguments: &RandomArguments) -> Outcome<CheckCounts> {
     if arguments.broadcasts { broadcasts(arguments) } else { seeds(arguments) }
 }

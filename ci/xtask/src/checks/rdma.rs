@@ -44,7 +44,6 @@ fn brief_conformance() -> Outcome<Vec<MachineCheck>> {
     Ok(BRIEF.iter().map(|(transport, cases)| MachineCheck::conformance(transport, PES, Some(cases), "")).collect())
 }
 
-/// Runs in one machine.
 #[derive(clap::Args)]
 pub(crate) struct RdmaArguments {
     /// Transports, separated by commas
@@ -147,7 +146,6 @@ impl MachineCheck {
 /// the rig itself (1, 2, 77, 124) are no such sum of at most four checks.
 const FIRST_FAILED: i32 = 8;
 
-/// Runs the checks one after the other.
 fn in_one_machine(checks: &[MachineCheck], seconds: &str) -> Outcome<CheckCounts> {
     let mut script = "status=0\n".to_string();
     for (at, check) in checks.iter().enumerate() {

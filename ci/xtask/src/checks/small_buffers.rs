@@ -36,7 +36,6 @@ const PROGRAMS: &[(&str, &[&str], u32)] = &[
 /// The step of the faults has these by tcp with small buffers (`ci/faults/tests/between_nodes.rs`).
 const ALSO_A_FAULT: &[(&str, &[&str], u32)] = &[("broadcasts", &["stay", "4"], 8), ("broadcasts", &["turns", "4"], 4)];
 
-/// The step of `cargo xtask test`.
 pub(crate) fn check() -> Outcome<CheckCounts> {
     if let Ending::Skipped = rigs::start("small-buffers", &["true"])? {
         return Ok(CheckCounts { skipped: 1, ..CheckCounts::default() });
@@ -62,7 +61,6 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
     Ok(counts)
 }
 
-/// The faults' programs by one transport.
 fn programs(transport: &str, shape: impl Fn(u32) -> SpreadJob + Sync) -> CheckCounts {
     let is_new = |job: &&(&str, &[&str], u32)| transport != "tcp" || !ALSO_A_FAULT.contains(job);
     let jobs: Vec<_> = PROGRAMS.iter().filter(is_new).copied().collect();

@@ -11,13 +11,9 @@ use crate::counts::{CheckCounts, skipped};
 use crate::product::{bindgen, build, generate};
 use crate::{Outcome, command, default_prefix};
 
-/// One step of `cargo xtask test`.
 pub(crate) struct CheckStep {
-    /// Name on the command line.
     pub(crate) name: &'static str,
-    /// Its subject.
     pub(crate) what: &'static str,
-    /// Runs the checks.
     pub(crate) run: fn() -> Outcome<CheckCounts>,
 }
 

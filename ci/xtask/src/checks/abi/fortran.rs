@@ -8,7 +8,6 @@ use crate::disk::write;
 use crate::{Outcome, command};
 
 impl Bench {
-    /// Everything that needs a Fortran compiler.
     pub(super) fn fortran(&mut self) {
         if !command::exists("gfortran") {
             self.skip("the Fortran interface", "gfortran is not installed");

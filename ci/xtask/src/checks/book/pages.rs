@@ -13,9 +13,7 @@ pub(super) struct BookPage {
     text: Result<String, String>,
 }
 
-/// A block of code.
 pub(super) struct Listing {
-    /// The words behind the fence.
     pub(super) words: Vec<String>,
     pub(super) lines: Vec<String>,
 }
@@ -40,7 +38,6 @@ pub(super) fn strays(source: &Path, pages: &[BookPage]) -> Outcome<Vec<PathBuf>>
 }
 
 impl BookPage {
-    /// Reads a page and what it includes.
     pub(super) fn read(source: &Path, name: &Path) -> Outcome<BookPage> {
         let path = source.join(name);
         let text = disk::read(&path)?;
@@ -89,7 +86,6 @@ impl BookPage {
         })
     }
 
-    /// The targets of its links.
     fn links(&self) -> Vec<String> {
         let mut links = Vec::new();
         for line in self.prose() {
@@ -111,7 +107,6 @@ impl BookPage {
         titles.map(word).collect()
     }
 
-    /// Its blocks of code.
     pub(super) fn blocks(&self) -> Vec<Listing> {
         let mut blocks = Vec::new();
         let mut lines = self.text().lines();

@@ -10,14 +10,12 @@ pub(super) struct ReuseArgument {
     pub(super) faults: &'static [PlantedFault],
 }
 
-/// A fault, and what is to find it.
 pub(super) struct PlantedFault {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
     pub(super) found_by: FoundBy,
 }
 
-/// The check that is to find a fault.
 pub(super) enum FoundBy {
     /// Jobs of a program over the simulated network.
     Sim(&'static SimulatedJobs),
@@ -25,7 +23,6 @@ pub(super) enum FoundBy {
     Test(&'static str),
 }
 
-/// Jobs of one program.
 pub(super) struct SimulatedJobs {
     pub(super) program: &'static str,
     pub(super) arguments: &'static [&'static str],
@@ -38,7 +35,6 @@ pub(super) struct SimulatedJobs {
 /// The usual limit. A fault that shows itself only by a hang has a shorter one.
 pub(super) const LIMIT: &str = "30";
 
-/// Jobs of a program with the usual limit.
 const fn jobs(
     program: &'static str,
     arguments: &'static [&'static str],

@@ -18,7 +18,6 @@ const LIMIT: Duration = Duration::from_secs(180);
 #[derive(Clone, Debug)]
 pub(crate) struct SpreadJob {
     pub(crate) pes: u32,
-    /// Virtual nodes.
     pub(crate) nodes: u32,
     /// The transport between nodes; none where there is only one.
     pub(crate) transport: Option<String>,

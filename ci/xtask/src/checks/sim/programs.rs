@@ -20,13 +20,11 @@ use crate::{Outcome, command, default_prefix, disk, target, top};
 /// All ways in which the network is bad.
 const STRATEGIES: [&str; 6] = ["lazy", "eager", "random", "priority", "starved-pe", "starved-pair"];
 
-/// The conformance programs of collectives.
 const COLLECTIVES: &str = "collectives/,reduce/,broadcast/,collect/,alltoall/,scan/,active_sets/";
 
 /// Seconds after which a job hangs. The slowest takes half a minute on a busy machine.
 const LIMIT: &str = "240";
 
-/// The options of the task.
 #[derive(Parser)]
 pub(crate) struct SimulationArguments {
     /// Seeds of each program under each strategy
@@ -66,12 +64,10 @@ impl SimulationArguments {
     }
 }
 
-/// Runs what is asked for.
 pub(crate) fn run(arguments: &SimulationArguments) -> Outcome<CheckCounts> {
     if arguments.conformance { cases(arguments) } else { all(arguments) }
 }
 
-/// Runs conformance cases of collectives.
 fn cases(arguments: &SimulationArguments) -> Outcome<CheckCounts> {
     let library = build::checked_library()?;
     let words = &arguments.words;
@@ -92,7 +88,6 @@ fn cases(arguments: &SimulationArguments) -> Outcome<CheckCounts> {
     Ok(counts)
 }
 
-/// Runs all programs.
 fn all(arguments: &SimulationArguments) -> Outcome<CheckCounts> {
     everybody_is_known()?;
     let library = build::checked_library()?;
@@ -132,7 +127,6 @@ impl SimulatedProgram {
     }
 }
 
-/// All programs, built.
 fn programs(counts: &mut CheckCounts) -> Outcome<Vec<SimulatedProgram>> {
     let mut all = Vec::new();
     for words in FAULTS {
