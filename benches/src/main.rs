@@ -154,7 +154,7 @@ struct BenchOptions {
     /// Collectives, alternating with another library
     #[arg(long, value_name = "PEER", value_parser = ["openmpi"])]
     compare: Option<String>,
-    /// What carries their messages: memory has all PEs on one node, and all is each in turn
+    /// Way of their messages: memory has all PEs on one node, and all is each in turn
     #[arg(long, value_name = "CARRIER", value_parser = peer::carrier_names(), default_value = "tcp")]
     over: String,
     /// So many other processes compute meanwhile

@@ -33,7 +33,7 @@ pub(crate) fn staged(recipe: &Recipe) -> Outcome<PathBuf> {
     let built = recipe.toolchain.built(recipe.profile);
     let folder = built.join("stage");
     let _ = fs::remove_dir_all(&folder);
-    // What is not linked makes its folders itself.
+    // The linker makes no folders; all later steps make theirs.
     disk::make_folder(&folder.join(recipe.libdir))?;
     library::link(recipe, &built.join("liboxshmem_c.a"), &folder.join(recipe.libdir))?;
     library::link_race(recipe, &built.join("liboxshmem_race_c.a"), &folder.join(recipe.libdir))?;
