@@ -36,11 +36,12 @@ impl Key {
 
     /// The window of the PE that keeps the pair's place, on a node of `pes` PEs which keep `count` places each. Mostly it is a member, and
     /// not always the first one: all sets of a tree begin with its root, may meet at once, and can be more than a PE of a large node has
-    /// places. Each PE of the node may wait in a set of its own for one PE that is in all of these sets. Where the members of a set keep
-    /// too few places for that, because it is small, any PE of the node may be the keeper.
+    /// places. Each PE of the node may wait in a set of its own for one PE that is in all of these sets, while half of the places wait for
+    /// members that are yet to take a posted broadcast. Where the members of a set keep too few places for that, because it is small, any PE
+    /// of the node may be the keeper.
     pub(super) fn keeper(&self, pes: u32, count: u32, window_of_member: impl Fn(u32) -> u32) -> u32 {
         let number = (self.name(0) >> 32) as u32;
-        let has_few = u64::from(self.size) * u64::from(count) < 2 * u64::from(pes);
+        let has_few = u64::from(self.size) * u64::from(count) < 4 * u64::from(pes);
         if has_few { number % pes } else { window_of_member(number % self.size) }
     }
 
