@@ -131,6 +131,16 @@ fn fault_W1_lengths_that_differ_are_named_as_such() {
     }
 }
 
+/// PE 0 has posted a broadcast that PE 1 has not made, and a team ends, or the job.
+#[test]
+fn a_broadcast_that_a_member_has_missed_is_not_told_as_a_split() {
+    let program = program("posted.c");
+    for (what, headline) in [("finalize", "shmem_finalize: the PEs"), ("destroy", "shmem_team_destroy: the PEs")] {
+        let ended = Job::new("-n 2").run(&program, [what]).expect(1).says(&[headline, "make different calls"]);
+        ended.says(&["have not made the same broadcasts before this call"]);
+    }
+}
+
 #[test]
 fn collects_into_different_places_are_named_as_such() {
     for options in ["-n 2", "-n 2 --nodes 2"] {

@@ -22,12 +22,12 @@ impl Call<'_> {
     #[inline(never)]
     pub(crate) fn differs(self, member: Option<u32>, theirs: Signature) -> ! {
         let mismatch = Mismatch::new(self, member, theirs);
-        let error = if mismatch.is_of_splits() {
+        let error = if mismatch.is_of_broadcasts() {
+            mismatch.other_broadcasts()
+        } else if mismatch.is_of_splits() {
             mismatch.other_splits()
         } else if let Some(bytes) = mismatch.other_length() {
             mismatch.other_lengths(bytes)
-        } else if mismatch.is_of_broadcasts() {
-            mismatch.other_broadcasts()
         } else {
             mismatch.other_calls()
         };
@@ -163,13 +163,16 @@ impl<'a> Mismatch<'a> {
     /// The error of members that meet after different broadcasts.
     fn other_broadcasts(self) -> Error {
         let Self { call, mine, said, who, me, members, all, .. } = self;
-        let last = |said: CallDeclaration| words(Signature::from_bits(said.signature()), said, false);
-        let (theirs, own) = (last(said.unwrap_or_default()), last(mine));
+        // A call that declares itself has taken the place of what came before.
+        let before = if mine.signature() == call.signature.bits() {
+            String::new()
+        } else {
+            let last = |said: CallDeclaration| words(Signature::from_bits(said.signature()), said, false);
+            let (theirs, own) = (last(said.unwrap_or_default()), last(mine));
+            format!(": the last collective with data of {who} was {theirs}, that of this PE {own}")
+        };
         Error::new(format!("{}: {members} make different calls", call.name))
-            .because(format!(
-                "{who} and this PE ({me}) have not made the same broadcasts before this call: the last collective with data of {who} was \
-                 {theirs}, that of this PE {own}"
-            ))
+            .because(format!("{who} and this PE ({me}) have not made the same broadcasts before this call{before}"))
             .fix(format!("let {all} make the same collective calls with the same arguments in the same order"))
     }
 

@@ -1,0 +1,23 @@
+/* posted finalize|destroy: the two PEs of a node make different broadcasts. */
+#include <shmem.h>
+#include <string.h>
+
+static long dest[1], source[1];
+
+int main(int argc, char **argv)
+{
+    shmem_team_t team = SHMEM_TEAM_WORLD;
+    if (argc < 2) return 2;
+    shmem_init();
+    const int me = shmem_my_pe();
+    const char *what = argv[1];
+    /* Missed by PE 1, and the job ends, or the team. */
+    if (!strcmp(what, "destroy"))
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
+    if ((!strcmp(what, "finalize") || !strcmp(what, "destroy")) && me == 0)
+        shmem_long_broadcast(team, dest, source, 1, 0);
+    if (!strcmp(what, "destroy"))
+        shmem_team_destroy(team);
+    shmem_finalize();
+    return 0;
+}
