@@ -1,8 +1,9 @@
-/* posted finalize|destroy: the two PEs of a node make different broadcasts. */
+/* posted finalize|destroy|length: the two PEs of a node make different broadcasts. */
 #include <shmem.h>
 #include <string.h>
+#include <unistd.h>
 
-static long dest[1], source[1];
+static long dest[2], source[2];
 
 int main(int argc, char **argv)
 {
@@ -16,6 +17,12 @@ int main(int argc, char **argv)
         shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
     if ((!strcmp(what, "finalize") || !strcmp(what, "destroy")) && me == 0)
         shmem_long_broadcast(team, dest, source, 1, 0);
+    /* PE 0 sends two elements and goes on; PE 1 comes later, for one. */
+    if (!strcmp(what, "length")) {
+        if (me) usleep(100000);
+        shmem_long_broadcast(team, dest, source, me ? 1 : 2, 0);
+        shmem_long_min_reduce(team, dest, source, 1);
+    }
     if (!strcmp(what, "destroy"))
         shmem_team_destroy(team);
     shmem_finalize();

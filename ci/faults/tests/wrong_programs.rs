@@ -141,6 +141,14 @@ fn a_broadcast_that_a_member_has_missed_is_not_told_as_a_split() {
     }
 }
 
+/// The root has posted another length, and waits in its next collective when PE 1 comes; or it has not gone so far.
+#[test]
+fn a_broadcast_of_another_length_is_told_when_its_root_has_gone_on() {
+    let ended = Job::new("-n 2").run(&program("posted.c"), ["length"]).expect(1);
+    assert!(!ended.stderr.contains("before this call"), "{ended}");
+    ended.says(&["shmem_long_broadcast: the PEs ", "PE 0 ", "broadcast", "this PE (1)"]);
+}
+
 #[test]
 fn collects_into_different_places_are_named_as_such() {
     for options in ["-n 2", "-n 2 --nodes 2"] {

@@ -23,7 +23,7 @@ impl Call<'_> {
     pub(crate) fn differs(self, member: Option<u32>, theirs: Signature) -> ! {
         let mismatch = Mismatch::new(self, member, theirs);
         let error = if mismatch.is_of_broadcasts() {
-            mismatch.other_broadcasts()
+            if mismatch.is_in_broadcast() { mismatch.other_broadcast() } else { mismatch.other_broadcasts() }
         } else if mismatch.is_of_splits() {
             mismatch.other_splits()
         } else if let Some(bytes) = mismatch.other_length() {
@@ -130,7 +130,13 @@ impl<'a> Mismatch<'a> {
         self.is_like() && self.call.signature.ends_team()
     }
 
-    /// Whether both are in the same call, after different broadcasts that were posted.
+    /// Whether the caller is in a broadcast, whose words have no digest of those before.
+    fn is_in_broadcast(&self) -> bool {
+        self.call.signature.is_like(Signature::of(CallKind::Broadcast))
+    }
+
+    /// Whether both are in the same call, after different broadcasts that were posted; or the member has made another broadcast than the
+    /// caller, and has gone on.
     fn is_of_broadcasts(&self) -> bool {
         let is_declared = self.said.is_some_and(|said| said.signature() == self.theirs.bits());
         self.is_like() && !is_declared && self.call.team.posts
@@ -158,6 +164,17 @@ impl<'a> Mismatch<'a> {
         Error::new(format!("{}: {members} have not made the same splits of {team}", call.name))
             .because(why)
             .fix(format!("let {all} make every split of the team, also where they are in no part of it"))
+    }
+
+    /// The error of a member that has made another broadcast in the place of the caller's, and has gone on.
+    fn other_broadcast(self) -> Error {
+        let Self { call, mine, who, me, members, all, .. } = self;
+        let own = words(call.signature, mine, false);
+        Error::new(format!("{}: {members} make different calls", call.name))
+            .because(format!(
+                "{who} has made a broadcast of another length or from another root, and has gone on, where this PE ({me}) is in {own}"
+            ))
+            .fix(format!("let {all} make the same collective calls with the same arguments in the same order"))
     }
 
     /// The error of members that meet after different broadcasts.
