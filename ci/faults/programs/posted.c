@@ -1,9 +1,9 @@
-/* posted finalize|destroy|length: the two PEs of a node make different broadcasts. */
+/* posted finalize|destroy|length|order: the two PEs of a node make different broadcasts. */
 #include <shmem.h>
 #include <string.h>
 #include <unistd.h>
 
-static long dest[2], source[2];
+static long dest[100], source[100];
 
 int main(int argc, char **argv)
 {
@@ -22,6 +22,15 @@ int main(int argc, char **argv)
         if (me) usleep(100000);
         shmem_long_broadcast(team, dest, source, me ? 1 : 2, 0);
         shmem_long_min_reduce(team, dest, source, 1);
+    }
+    /* PE 0 sends one element, then many; PE 1 comes later, for the many. */
+    if (!strcmp(what, "order")) {
+        if (me)
+            usleep(100000);
+        else
+            shmem_long_broadcast(team, dest, source, 1, 0);
+        shmem_long_broadcast(team, dest, source, 100, 0);
+        shmem_barrier_all();
     }
     if (!strcmp(what, "destroy"))
         shmem_team_destroy(team);

@@ -149,6 +149,13 @@ fn a_broadcast_of_another_length_is_told_when_its_root_has_gone_on() {
     ended.says(&["shmem_long_broadcast: the PEs ", "PE 0 ", "broadcast", "this PE (1)"]);
 }
 
+/// PE 0 waits in the second of its broadcasts, the long one, for which PE 1 has come without the first.
+#[test]
+fn a_member_without_a_posted_broadcast_uses_nothing_of_the_next_one() {
+    let ended = Job::new("-n 2").run(&program("posted.c"), ["order"]).expect(1);
+    ended.says(&["shmem_long_broadcast: the PEs ", "PE 0 ", "broadcast", "this PE (1)"]);
+}
+
 #[test]
 fn collects_into_different_places_are_named_as_such() {
     for options in ["-n 2", "-n 2 --nodes 2"] {

@@ -4,9 +4,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::Acquire;
 
 use crate::collectives::call::Call;
-#[cfg(not(loom))]
-use crate::collectives::signature::Signature;
-use crate::collectives::signature::{self, number_of, signature_of};
+use crate::collectives::signature::{self, CallKind, Signature, number_of, signature_of};
 #[cfg(not(loom))]
 use crate::memory::control::ControlBlock;
 use crate::sync::AtomicU64;
@@ -53,6 +51,16 @@ pub(crate) fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u
     let seen = until_passed(call, member, word, stamp >> signature::BITS << signature::BITS);
     if seen != stamp && number_of(seen) == number_of(stamp) {
         call.differs(Some(member), signature_of(seen));
+    }
+}
+
+/// [`until_told`] for the announcements of member `root`, which waits in each until all have taken it. So a later one shows that the root has
+/// posted a broadcast in the place of the one that the caller waits for.
+pub(crate) fn until_announced(call: Call<'_>, root: u32, word: &AtomicU64, stamp: u64) {
+    let seen = until_passed(call, root, word, stamp >> signature::BITS << signature::BITS);
+    if seen != stamp {
+        let is_later = number_of(seen) > number_of(stamp);
+        call.differs(Some(root), if is_later { Signature::of(CallKind::Broadcast) } else { signature_of(seen) });
     }
 }
 

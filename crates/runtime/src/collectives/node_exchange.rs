@@ -37,7 +37,7 @@ use crate::collectives::arrivals;
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
 use crate::collectives::levels;
-use crate::collectives::lookout::{nudge, others, until_reached, until_told};
+use crate::collectives::lookout::{nudge, others, until_announced, until_reached, until_told};
 use crate::collectives::signature::number_of;
 use crate::memory::control::{PAYLOAD_WORDS, Slot};
 use crate::teams::team::TeamState;
@@ -170,7 +170,7 @@ pub(crate) fn take(call: Call<'_>, from: u32, come: impl FnOnce()) {
     let team = call.team;
     debug_assert!(team.span.is_none());
     let stamp = call.signature.stamp(team.next_announcement());
-    until_told(call, from, &team.place(from).words.0.announced, stamp);
+    until_announced(call, from, &team.place(from).words.0.announced, stamp);
     come();
     team.place(team.my).words.0.taken.store(stamp, Release);
     nudge(team, from);
