@@ -100,7 +100,11 @@ impl ExplainArgs {
         let mut text = format!("{collective}, {members} on {on}, {bytes} bytes\n{}", own.told);
         if nodes == 1 {
             let rules = Rules { own: &own.rows, ..Rules::default() };
-            text += &format!("way: {}\n", self.way(rules));
+            let (way, crowded) = (self.way(rules), self.way(Rules { crowded: true, ..rules }));
+            text += &format!("way: {way}\n");
+            if crowded != way {
+                text += &format!("way with fewer processors than PEs: {crowded}\n");
+            }
             text += "on one node a schedule runs only where a row of your own names one:\n";
             return Ok(text + &self.rows(&[("own", &own.rows)], rules));
         }
@@ -188,6 +192,10 @@ mod tests {
         assert!(barrier(1).contains("exchange: ") && barrier(1).contains("no row answers"), "{}", barrier(1));
         assert_eq!(barrier(4).matches("the leaders meet by dissemination-4").count(), 2, "{}", barrier(4));
         assert!(barrier(4).contains("the leaders meet by dissemination-2"), "{}", barrier(4));
+        let gather = |bytes| plain(of("fcollect", 8, 1, bytes));
+        let crowded = "\nway with fewer processors than PEs: eager: ";
+        assert!(gather(64).contains("\nway: members: ") && gather(64).contains(crowded), "{}", gather(64));
+        assert!(!gather(8).contains("fewer processors") && !gather(64 << 10).contains("fewer processors"));
         let long = plain(of("max", 16, 4, 16 << 20));
         assert_eq!(long.matches("rendezvous: all meet").count(), 3, "{long}");
         for nodes in [5, 0] {
