@@ -26,7 +26,7 @@ pub(crate) struct EagerBuffer(pub(crate) Cell<[u8; BUFFER]>);
 #[cfg_attr(not(loom), repr(C, align(4096)))]
 #[cfg_attr(loom, repr(C, align(128)))]
 pub(crate) struct EagerMemory {
-    /// The broadcasts whose root is the owner: number n in entry n mod [`ENTRIES`].
+    /// The eager ring: the broadcasts whose root is the owner, number n in entry n mod [`ENTRIES`].
     pub(crate) ring: [Entry; ENTRIES],
     /// By parity of the exchange.
     pub(crate) buffers: [EagerBuffer; 2],
