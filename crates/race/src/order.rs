@@ -6,8 +6,10 @@ use crate::detector::{Detector, Strand};
 use crate::memory::{SymmetricPlace, mix};
 use crate::pending::Completion;
 
-/// A meeting's clocks are used again after so many meetings. Two would do where all members wait for all.
-const ROUNDS: u32 = 4;
+/// A meeting's clocks are used again after so many meetings. Two would do where all members wait for all. On a node the root of short
+/// broadcasts may enter the 17th one after that which a member is about to leave. Where a root is farther ahead, as between nodes, a member
+/// may learn what the root does later, and a race stays unseen.
+const ROUNDS: u32 = 32;
 
 /// Bits of a meeting: C has a number, which is not 0; a scan has the number of the caller among the members in its low half.
 const OF_C: u64 = 1 << 63;

@@ -286,6 +286,19 @@ fn a_root_tells_and_the_others_learn() {
     assert!(read(&pes[2], at(1, 0)).is_some());
 }
 
+/// A root on a node may be so far ahead of a member.
+#[test]
+fn a_root_that_is_ahead_tells_nothing_of_what_it_does_later() {
+    let node = TestNode::new(2);
+    let [root, member] = node.pes();
+    let late = member.enter(9, false);
+    root.leave(root.enter(9, true));
+    write(&root, at(0, 0));
+    (0..17).for_each(|_| root.leave(root.enter(9, true)));
+    member.leave(late);
+    assert!(read(&member, at(0, 0)).is_some(), "the member knows of a write after the broadcast that it leaves");
+}
+
 #[test]
 fn members_of_a_scan_learn_from_those_below_them() {
     const SIZE: u32 = 7;
