@@ -1,4 +1,4 @@
-/* posted finalize|destroy|length|order: the two PEs of a node make different broadcasts. */
+/* posted barrier|finalize|destroy|length|order: the two PEs of a node make different broadcasts. */
 #include <shmem.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,11 +12,13 @@ int main(int argc, char **argv)
     shmem_init();
     const int me = shmem_my_pe();
     const char *what = argv[1];
-    /* Missed by PE 1, and the job ends, or the team. */
+    /* Missed by PE 1, and all meet, or the job ends, or the team. */
     if (!strcmp(what, "destroy"))
         shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
-    if ((!strcmp(what, "finalize") || !strcmp(what, "destroy")) && me == 0)
+    if ((!strcmp(what, "barrier") || !strcmp(what, "finalize") || !strcmp(what, "destroy")) && me == 0)
         shmem_long_broadcast(team, dest, source, 1, 0);
+    if (!strcmp(what, "barrier"))
+        shmem_barrier_all();
     /* PE 0 sends two elements and goes on; PE 1 comes later, for one. */
     if (!strcmp(what, "length")) {
         if (me) usleep(100000);

@@ -141,6 +141,14 @@ fn a_broadcast_that_a_member_has_missed_is_not_told_as_a_split() {
     }
 }
 
+/// PE 1 has made no collective with data.
+#[test]
+fn a_broadcast_that_a_member_has_missed_is_told_at_the_next_barrier() {
+    let ended = Job::new("-n 2").run(&program("posted.c"), ["barrier"]).expect(1);
+    assert!(!ended.stderr.contains("was a barrier or sync"), "{ended}");
+    ended.says(&["shmem_barrier_all: the PEs make different calls", "have not made the same broadcasts before this call"]);
+}
+
 /// The root has posted another length, and waits in its next collective when PE 1 comes; or it has not gone so far.
 #[test]
 fn a_broadcast_of_another_length_is_told_when_its_root_has_gone_on() {

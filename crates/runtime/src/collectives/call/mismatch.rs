@@ -184,7 +184,11 @@ impl<'a> Mismatch<'a> {
         let before = if mine.signature() == call.signature.bits() {
             String::new()
         } else {
-            let last = |said: CallDeclaration| words(Signature::from_bits(said.signature()), said, false);
+            let last = |said: CallDeclaration| match said.signature() {
+                // A PE that has declared nothing; barriers have no data.
+                0 => "none".to_owned(),
+                bits => words(Signature::from_bits(bits), said, false),
+            };
             let (theirs, own) = (last(said.unwrap_or_default()), last(mine));
             format!(": the last collective with data of {who} was {theirs}, that of this PE {own}")
         };
