@@ -1,9 +1,9 @@
-/* posted barrier|finalize|destroy|length|order: the two PEs of a node make different broadcasts. */
+/* posted set|barrier|finalize|destroy|length|order: the two PEs of a node make different broadcasts. */
 #include <shmem.h>
 #include <string.h>
 #include <unistd.h>
 
-static long dest[100], source[100];
+static long dest[100], source[100], psync[SHMEM_BCAST_SYNC_SIZE];
 
 int main(int argc, char **argv)
 {
@@ -12,6 +12,8 @@ int main(int argc, char **argv)
     shmem_init();
     const int me = shmem_my_pe();
     const char *what = argv[1];
+    if (!strcmp(what, "set") && me == 0)
+        shmem_broadcast64(dest, source, 1, 0, 0, 0, 2, psync);
     /* Missed by PE 1, and all meet, or the job ends, or the team. */
     if (!strcmp(what, "destroy"))
         shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);

@@ -141,6 +141,13 @@ fn a_broadcast_that_a_member_has_missed_is_not_told_as_a_split() {
     }
 }
 
+/// The set does not meet again.
+#[test]
+fn a_broadcast_of_an_active_set_that_a_member_has_missed_is_told_at_the_end() {
+    let ended = Job::new("-n 2").run(&program("posted.c"), ["set"]).expect(1);
+    ended.says(&["shmem_finalize: PE 1 has not made a broadcast that PE 0 has made", "PE_start 0, logPE_stride 0 and PE_size 2"]);
+}
+
 /// PE 1 has made no collective with data.
 #[test]
 fn a_broadcast_that_a_member_has_missed_is_told_at_the_next_barrier() {

@@ -21,13 +21,14 @@ mod recent;
 mod temporary_meeting;
 
 use core::sync::atomic::AtomicU32 as Setting;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::collections::HashMap;
 
 use oxshmem_base::Error;
 use oxshmem_schedule::strided_team::Triplet;
 use parking_lot::Mutex;
 
+use crate::collectives::signature::number_of;
 use crate::diagnosis::errors;
 use crate::memory::control::seat::Seat;
 use crate::memory::control::{self, ControlBlock, SETS_BYTES};
@@ -92,6 +93,13 @@ impl KnownSet {
     /// So a pair whose place changes its owner often is found by its key alone, under the lock.
     fn is_shown(&self) -> bool {
         self.door.alone || self.kept < MOST_KEPT
+    }
+
+    /// A member that has not taken a broadcast which the caller has posted or taken.
+    fn behind(&self) -> Option<u32> {
+        let taken = |member: u32| number_of(self.team.place(member).words.0.taken.load(Acquire));
+        let mine = if self.is_there() { taken(self.team.my) } else { 0 };
+        (0..self.team.size).find(|&member| taken(member) < mine)
     }
 
     /// Whether it is the same place, made at the same time.
@@ -172,6 +180,24 @@ pub(crate) fn end() {
     RECENT.clear();
     #[cfg(not(loom))]
     across_nodes::end();
+}
+
+/// Ends the job if a member of a set has missed a posted broadcast, which nobody has noticed if the set has not met again. All PEs have
+/// made their last collective of a set.
+pub(crate) fn demand_all_taken(call: &'static str) {
+    let in_words = |known: &KnownSet| {
+        let (team, SetName { start, log_stride, size, .. }) = (&known.team, known.name);
+        let (other, me) = (team.world(known.behind()?), team.world(team.my));
+        Some((format!("PE_start {start}, logPE_stride {log_stride} and PE_size {size}"), other, me))
+    };
+    let found = KNOWN.lock().iter().flat_map(HashMap::values).find_map(|known| in_words(known));
+    if let Some((set, other, me)) = found {
+        errors::fail(
+            &Error::new(format!("{call}: PE {other} has not made a broadcast that PE {me} has made"))
+                .because(format!("the broadcast is one of the active set with {set}"))
+                .fix("let all members of the set make the call with the same pSync array"),
+        );
+    }
 }
 
 /// Where the members of a set are while they run a collective.

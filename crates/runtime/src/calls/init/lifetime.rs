@@ -185,6 +185,7 @@ pub(crate) fn finalize(call: &'static str, others: OtherCalls) {
             lane::complete_all(call);
             if planted!("leaves-without-meeting", true, false) {
                 order::barrier_all_named(call, CallKind::Finalize);
+                active_set::demand_all_taken(call);
             }
             crate::calls::memory::list_leaks(call);
             end(others);
