@@ -145,7 +145,10 @@ fn a_broadcast_that_a_member_has_missed_is_not_told_as_a_split() {
 #[test]
 fn a_broadcast_of_an_active_set_that_a_member_has_missed_is_told_at_the_end() {
     let ended = Job::new("-n 2").run(&program("posted.c"), ["set"]).expect(1);
-    ended.says(&["shmem_finalize: PE 1 has not made a broadcast that PE 0 has made", "PE_start 0, logPE_stride 0 and PE_size 2"]);
+    ended.says(&[
+        "shmem_finalize: PE 1 has not made a broadcast that PE 0 has made",
+        "PE_start 0, logPE_stride 0 and PE_size 2",
+    ]);
 }
 
 /// PE 1 has made no collective with data.
@@ -153,7 +156,10 @@ fn a_broadcast_of_an_active_set_that_a_member_has_missed_is_told_at_the_end() {
 fn a_broadcast_that_a_member_has_missed_is_told_at_the_next_barrier() {
     let ended = Job::new("-n 2").run(&program("posted.c"), ["barrier"]).expect(1);
     assert!(!ended.stderr.contains("was a barrier or sync"), "{ended}");
-    ended.says(&["shmem_barrier_all: the PEs make different calls", "have not made the same broadcasts before this call"]);
+    ended.says(&[
+        "shmem_barrier_all: the PEs make different calls",
+        "have not made the same broadcasts before this call",
+    ]);
 }
 
 /// The root has posted another length, and waits in its next collective when PE 1 comes; or it has not gone so far.

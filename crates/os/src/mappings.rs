@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn the_kernel_copies_memory_of_this_process() {
         let words: Vec<u8> = (0..100_000).map(|i| i as u8).collect();
-        let ways: [unsafe fn(usize, *mut c_void, usize) -> io::Result<()>; 2] = [copy_own, copy_through_file];
-        for way in ways {
+        type Way = unsafe fn(usize, *mut c_void, usize) -> io::Result<()>;
+        for way in [copy_own as Way, copy_through_file] {
             let mut copy = vec![0_u8; words.len()];
             // SAFETY: the copy is as long, and nothing else uses it.
             let copied = unsafe { way(words.as_ptr() as usize, copy.as_mut_ptr().cast(), words.len()) };
