@@ -100,7 +100,7 @@ static void lock_of_waiter(void)
 static void different_collectives(void)
 {
     if (me == 0)
-        shmem_long_broadcast(SHMEM_TEAM_WORLD, dest, source, 8, 0);
+        shmem_long_broadcast(SHMEM_TEAM_WORLD, dest, source, MANY, 0);
     else
         shmem_barrier_all();
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static long numbers[8], lock;
+static long numbers[8], many[20], copies[20], lock;
 
 static int is(const char *word, const char *mistake)
 {
@@ -26,7 +26,7 @@ int main(int count, char **words)
     if (is("cmp", mistake)) shmem_long_wait_until(block, 99, 1); /* cmp */
     if (is("unlocked", mistake)) shmem_clear_lock(&lock); /* unlocked */
     if (is("root", mistake)) shmem_long_broadcast(SHMEM_TEAM_WORLD, block, numbers, 1, 9); /* root */
-    if (is("roots", mistake)) shmem_long_broadcast(SHMEM_TEAM_WORLD, block, numbers, 1, me); /* roots */
+    if (is("roots", mistake)) shmem_long_broadcast(SHMEM_TEAM_WORLD, copies, many, 20, me); /* roots */
     if (is("alignment", mistake)) block = shmem_align(3, 8); /* alignment */
     shmem_free(block);
     if (is("freed", mistake)) shmem_free(block); /* freed */
