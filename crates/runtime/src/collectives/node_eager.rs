@@ -151,10 +151,24 @@ mod tests {
     use crate::memory::control;
     use crate::teams::members::Members;
 
+    /// Ends the process with a member that has failed: the others wait for it.
+    struct EndsAll;
+
+    impl Drop for EndsAll {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                std::process::abort();
+            }
+        }
+    }
+
     /// `size` threads as a team that goes on from `base`; each runs `member` with its own state of the team.
     fn meet(size: u32, slot: u32, base: u64, member: impl Fn(&TeamState) + Sync) {
         control::tests::windows();
-        let run = |my| member(&TeamState::new(Members::Triplet { start: 0, stride: 1 }, size, my, slot, base));
+        let run = |my| {
+            let _ends_all = EndsAll;
+            member(&TeamState::new(Members::Triplet { start: 0, stride: 1 }, size, my, slot, base));
+        };
         std::thread::scope(|scope| (0..size).for_each(|my| drop(scope.spawn(move || run(my)))));
     }
 
