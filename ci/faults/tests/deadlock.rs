@@ -75,7 +75,8 @@ fn fault_D5_holders_of_locks_wait_for_each_other() {
 #[test]
 fn fault_D6_members_make_different_collective_calls() {
     // Noticed where the calls meet, before anybody has waited long enough for a report.
-    let words = ["the PEs make different calls", "shmem_broadcast (64 bytes, root 0)", "a barrier or sync"];
+    let words =
+        ["the PEs make different calls", "have not made the same broadcasts", "shmem_broadcast (64 bytes, root 0)"];
     Job::new("-n 3").limit(LIMIT).run(&DEADLOCKS, ["different_collectives"]).expect(1).says(&words);
 }
 
