@@ -180,8 +180,9 @@ impl<'a> Mismatch<'a> {
     /// The error of members that meet after different broadcasts.
     fn other_broadcasts(self) -> Error {
         let Self { call, mine, said, who, me, members, all, .. } = self;
-        // A call that declares itself has taken the place of what came before.
-        let before = if mine.signature() == call.signature.bits() {
+        // A call that declares itself has taken the place of what came before. A barrier does not, and its signature is that of no
+        // declaration.
+        let before = if mine.signature() == call.signature.bits() && mine.signature() != 0 {
             String::new()
         } else {
             let last = |said: CallDeclaration| match said.signature() {
