@@ -121,7 +121,8 @@ impl SimulatedJobs {
         let mut command = Command::new(crate::default_prefix().join("bin/oxshmem"));
         command.args(["sim", "-n", self.pes, "--nodes", self.nodes, "--first", first, "--seeds", seeds, "--jobs", "1"]);
         command.args(["--no-story", "--timeout", limit]).arg(job::build(self.program)?).args(self.arguments);
-        command.env("LD_LIBRARY_PATH", library).stdin(Stdio::null()).current_dir(top());
+        command.env("LD_LIBRARY_PATH", library).envs(self.variables.iter().copied());
+        command.stdin(Stdio::null()).current_dir(top());
         Ok(command)
     }
 

@@ -30,6 +30,8 @@ pub(super) struct SimulatedJobs {
     pub(super) nodes: &'static str,
     /// Seconds after which a job hangs.
     pub(super) limit: &'static str,
+    /// Variables that make it take the way with the fault.
+    pub(super) variables: &'static [(&'static str, &'static str)],
 }
 
 /// The usual limit. A fault that shows itself only by a hang has a shorter one.
@@ -41,7 +43,7 @@ const fn jobs(
     pes: &'static str,
     nodes: &'static str,
 ) -> SimulatedJobs {
-    SimulatedJobs { program, arguments, pes, nodes, limit: LIMIT }
+    SimulatedJobs { program, arguments, pes, nodes, limit: LIMIT, variables: &[] }
 }
 
 /// Teams that get the memory of teams before them, with two PEs on each of two nodes.
@@ -54,6 +56,11 @@ const GROUPS: &SimulatedJobs = &SimulatedJobs { limit: "8", ..jobs("broadcasts",
 /// Collectives that go in pieces.
 const LONG: &SimulatedJobs = &jobs("collectives_in_a_row", &["1", "long"], "4", "4");
 const IN_A_ROW: &SimulatedJobs = &jobs("collectives_in_a_row", &[], "4", "4");
+/// With Bruck's exchange, whose operands in scratch change from round to round.
+const IN_A_ROW_BY_BRUCK: &SimulatedJobs = &SimulatedJobs {
+    variables: &[("SHMEM_ALLTOALL_ALGORITHM", "bruck")],
+    ..jobs("collectives_in_a_row", &[], "4", "4")
+};
 const IN_A_ROW_ON_TWO: &SimulatedJobs = &jobs("collectives_in_a_row", &[], "4", "2");
 const REQUESTS: &SimulatedJobs = &jobs("requests", &["many", "61", "forwards"], "4", "4");
 /// Small programs that are right.
@@ -168,7 +175,7 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
         WIRE,
         &[
             sim("operand-not-kept", "an operand that changes is put from where it lies", IN_A_ROW),
-            sim("operand-unfenced", "a signal does not wait for the operand in front of it", IN_A_ROW),
+            sim("operand-unfenced", "a signal does not wait for the operand in front of it", IN_A_ROW_BY_BRUCK),
         ],
     )
     .modelled(&[MODEL]),
