@@ -157,7 +157,7 @@ struct BenchOptions {
     /// Way of their messages: memory has all PEs on one node, and all is each in turn
     #[arg(long, value_name = "CARRIER", value_parser = peer::carrier_names(), default_value = "tcp")]
     over: String,
-    /// So many other processes compute meanwhile
+    /// This number of other processes computes meanwhile
     #[arg(long, value_name = "N", default_value_t = 0)]
     beside: u32,
     /// Jobs of 64 to 1,024 PEs over TCP: start, all-to-all, barrier, maximum, split, end (with --quick: to 256)

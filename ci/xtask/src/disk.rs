@@ -42,7 +42,7 @@ pub(crate) fn files(tree: &Path) -> Outcome<BTreeSet<PathBuf>> {
     Ok(found)
 }
 
-/// The path with these letters behind it.
+/// The path with this suffix.
 pub(crate) fn added(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 /// The text of such a file. Bytes that are no text are replaced, so that one name does not hide everything else. The kernel cuts
-/// the name of a program after 15 bytes, perhaps in the middle of a letter.
+/// the name of a program after 15 bytes, perhaps in the middle of a character.
 pub fn read(path: impl AsRef<Path>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
 }

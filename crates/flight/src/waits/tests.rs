@@ -115,7 +115,7 @@ fn a_long_name_is_cut_and_leaves_nothing_to_the_next() {
     assert_eq!(records.all()[0].call, "shmem_quiet");
 }
 
-/// The first 31 letters of some of these are the name of another routine.
+/// The first 31 bytes of some of these names are the name of another routine.
 #[test]
 fn no_routine_is_told_under_the_name_of_another_one() {
     for name in [
