@@ -54,8 +54,8 @@ fn run() -> Outcome<ExitCode> {
         many::measure(&options.prefix, &options.output, options.quick)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if options.compare.is_some() {
-        peer::compare(&options)?;
+    if let Some(peer) = &options.compare {
+        peer::compare(&options, peer)?;
         return Ok(ExitCode::SUCCESS);
     }
     let chosen: Vec<&RowGroup> = GROUPS.iter().filter(|group| options.wants(group)).collect();
@@ -151,12 +151,18 @@ struct BenchOptions {
     /// Only groups or operations whose names contain this
     #[arg(long, value_name = "PATTERN", default_value = "")]
     only: String,
-    /// Collectives, alternating with another library
-    #[arg(long, value_name = "PEER", value_parser = ["openmpi"])]
+    /// Collectives, alternating with another library: `openmpi`, or the prefix of another oxshmem
+    #[arg(long, value_name = "PEER")]
     compare: Option<String>,
     /// Way of their messages: memory has all PEs on one node, and all is each in turn
     #[arg(long, value_name = "CARRIER", value_parser = peer::carrier_names(), default_value = "tcp")]
     over: String,
+    /// Nodes of the jobs that are compared [default: 2, then 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64), requires = "compare")]
+    nodes: Option<u32>,
+    /// PEs of each of these nodes; more than one beside Open MPI over its own TCP alone
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64), requires = "compare")]
+    per_node: u32,
     /// This number of other processes computes meanwhile
     #[arg(long, value_name = "N", default_value_t = 0)]
     beside: u32,

@@ -3,15 +3,17 @@
 //! One C program is compiled for both libraries; another sends the same messages over bare connections. The nodes are groups
 //! of this machine's PEs, and their messages go over TCP on the loopback device, for both libraries: by their own use
 //! of sockets, by UCX and by libfabric. Or all PEs are on one node. Other processes can compute meanwhile ([`strangers`]).
+//! The other library is Open MPI ([`open_mpi`]), or another installation of this one: an older one, say.
 
+mod open_mpi;
 mod strangers;
 mod tables;
 
 use std::collections::BTreeMap;
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use self::open_mpi::OpenMpi;
 use self::strangers::Strangers;
 use crate::{BenchOptions, Outcome, job, kernels, say};
 
@@ -21,14 +23,27 @@ struct PeerCarrier {
     name: &'static str,
     /// Between nodes: how.
     network: Option<PeerNetwork>,
-    /// PEs of its jobs, each on a node of its own if there is a network.
+    /// PEs of its jobs, each on a node of its own if there is a network, unless the command asks for others.
     pes: [u32; 2],
+}
+
+/// Where the PEs of a job are.
+#[derive(Clone, Copy)]
+struct PeerShape {
+    nodes: u32,
+    per_node: u32,
+}
+
+impl PeerShape {
+    fn pes(self) -> u32 {
+        self.nodes * self.per_node
+    }
 }
 
 /// A way to the loopback device.
 struct PeerNetwork {
     ours: &'static str,
-    /// Open MPI's components, beside [`COMPONENT`] and [`BETWEEN_NODES`].
+    /// Open MPI's components, beside those that [`open_mpi`] adds.
     components: &'static [(&'static str, &'static str)],
     limit: &'static BareCarrier,
 }
@@ -77,10 +92,6 @@ const CARRIERS: [PeerCarrier; 4] = [
     },
 ];
 
-/// Open MPI's components in every comparison: version 4.1.4 crashes at start with the component that it takes by default.
-const COMPONENT: (&str, &str) = ("osc", "^rdma");
-/// And between nodes: collectives that do not go through memory.
-const BETWEEN_NODES: (&str, &str) = ("coll", "^sm");
 /// Both UCX and libfabric are to stay on the loopback device.
 const DEVICES: [(&str, &str); 3] = [("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "lo"), ("FI_TCP_IFACE", "lo")];
 
@@ -90,9 +101,13 @@ impl PeerCarrier {
         self.network.as_ref().map_or("the memory of a node", |network| network.ours)
     }
 
-    /// How many nodes so many PEs are.
-    fn nodes(&self, pes: u32) -> u32 {
-        if self.network.is_some() { pes } else { 1 }
+    /// The jobs to compare: those of the command, or the carrier's own.
+    fn shapes(&self, asked: &BenchOptions) -> Vec<PeerShape> {
+        match (&self.network, asked.nodes) {
+            (Some(_), Some(nodes)) => vec![PeerShape { nodes, per_node: asked.per_node }],
+            (Some(_), None) => self.pes.map(|nodes| PeerShape { nodes, per_node: asked.per_node }).to_vec(),
+            (None, _) => self.pes.map(|per_node| PeerShape { nodes: 1, per_node }).to_vec(),
+        }
     }
 }
 
@@ -124,7 +139,15 @@ struct Columns {
     sets: Rounds,
     teams: Rounds,
     peers: Rounds,
+    peer_teams: Rounds,
     limits: Rounds,
+}
+
+/// The library beside ours.
+enum Peer {
+    OpenMpi(OpenMpi),
+    /// Another installation of oxshmem.
+    Installation(PathBuf),
 }
 
 /// The programs, and how they are run.
@@ -132,42 +155,60 @@ struct Rivals<'a> {
     asked: &'a BenchOptions,
     ours: PathBuf,
     theirs: PathBuf,
-    peer: OpenMpi,
+    peer: Peer,
 }
 
-/// Runs the comparison. A peer or a carrier that is not there is said to be missing, and is no failure.
-pub(crate) fn compare(asked: &BenchOptions) -> Outcome {
-    let Some(peer) = OpenMpi::find() else {
-        say("not run: collectives beside Open MPI: its OpenSHMEM is not installed (no oshmem_info on PATH)");
-        return Ok(());
+/// Runs the comparison with `peer`. A peer or a carrier that is not there is said to be missing, and is no failure.
+pub(crate) fn compare(asked: &BenchOptions, peer: &str) -> Outcome {
+    let peer = if peer == "openmpi" {
+        let Some(found) = OpenMpi::find() else {
+            say("not run: collectives beside Open MPI: its OpenSHMEM is not installed (no oshmem_info on PATH)");
+            return Ok(());
+        };
+        Peer::OpenMpi(found)
+    } else {
+        let prefix = std::path::absolute(peer).map_err(|error| format!("{peer}: {error}"))?;
+        if !prefix.join("bin/oshrun").exists() {
+            return Err(format!("there is no {peer}/bin/oshrun; --compare takes `openmpi` or the prefix of an oxshmem"));
+        }
+        Peer::Installation(prefix)
     };
     let source = [source("collectives.c")];
     let program = |name: &str| asked.output.join(format!("collectives-{name}"));
-    let rivals = Rivals { asked, ours: program("ours"), theirs: program("openmpi"), peer };
+    let rivals = Rivals { asked, ours: program("ours"), theirs: program("theirs"), peer };
     compile(&asked.prefix.join("bin/oshcc"), &source, &rivals.ours, &[])?;
-    // Open MPI declares the forms over teams and does not implement them.
-    compile(&rivals.peer.bin.join("oshcc"), &source, &rivals.theirs, &["-DTEAMS=0"])?;
+    match &rivals.peer {
+        // Open MPI declares the forms over teams and does not implement them.
+        Peer::OpenMpi(peer) => compile(&peer.compiler(), &source, &rivals.theirs, &["-DTEAMS=0"])?,
+        Peer::Installation(prefix) => compile(&prefix.join("bin/oshcc"), &source, &rivals.theirs, &[])?,
+    }
     let _strangers = Strangers::start(asked.beside)?;
     for carrier in CARRIERS.iter().filter(|carrier| ["all", carrier.name].contains(&asked.over.as_str())) {
-        if let Some(why) = rivals.obstacle(carrier) {
+        let shapes = carrier.shapes(asked);
+        if let Some(why) = rivals.obstacle(carrier, shapes[0]) {
             say(format_args!("\nnot run: collectives over {}: {why}", carrier.words()));
             continue;
         }
-        let bare = carrier.network.as_ref().and_then(|network| {
-            let told = |why: &String| say(format_args!("\nnot measured: {}: {why}", network.limit.words));
-            rivals.bare_program(network.limit).inspect_err(told).ok()
+        // The programs of the limits have one process for each node.
+        let limit = carrier.network.as_ref().map(|network| network.limit).filter(|_| asked.per_node == 1);
+        let bare = limit.and_then(|limit| {
+            let missing = |why: &String| say(format_args!("\nnot measured: {}: {why}", limit.words));
+            rivals.bare_program(limit).inspect_err(missing).ok()
         });
-        carrier.pes.into_iter().try_for_each(|pes| rivals.take_turns(carrier, pes, bare.as_deref()))?;
+        shapes.into_iter().try_for_each(|shape| rivals.take_turns(carrier, shape, bare.as_deref()))?;
     }
     Ok(())
 }
 
 impl Rivals<'_> {
     /// Why this carrier cannot be compared here.
-    fn obstacle(&self, carrier: &PeerCarrier) -> Option<String> {
+    fn obstacle(&self, carrier: &PeerCarrier, shape: PeerShape) -> Option<String> {
+        let split = carrier.name != "tcp" && shape.nodes > 1 && shape.per_node > 1;
+        if split && matches!(self.peer, Peer::OpenMpi(_)) {
+            return Some("Open MPI's PEs of a node share its memory over its own TCP alone".to_owned());
+        }
         let nothing = "no such row";
-        let pes = carrier.pes[0];
-        let jobs = [self.our_job(carrier, pes, nothing), self.their_job(carrier, pes, nothing)];
+        let jobs = [self.our_job(carrier, shape, nothing), self.their_job(carrier, shape, nothing)];
         jobs.into_iter().find_map(|mut job| measured(&mut job).err())
     }
 
@@ -178,17 +219,18 @@ impl Rivals<'_> {
         Ok(program)
     }
 
-    fn take_turns(&self, carrier: &PeerCarrier, pes: u32, bare: Option<&Path>) -> Outcome {
+    fn take_turns(&self, carrier: &PeerCarrier, shape: PeerShape, bare: Option<&Path>) -> Outcome {
         let mut columns = Columns::default();
         let only = &self.asked.only;
         for _ in 0..if self.asked.quick { 3 } else { 9 } {
-            let libraries = [self.our_job(carrier, pes, only), self.their_job(carrier, pes, only)];
-            let jobs = libraries.into_iter().chain(bare.map(|program| bare_job(program, pes, only)));
+            let libraries = [self.our_job(carrier, shape, only), self.their_job(carrier, shape, only)];
+            let jobs = libraries.into_iter().chain(bare.map(|program| bare_job(program, shape.nodes, only)));
             for (at, mut job) in jobs.enumerate() {
                 for (row, form, time) in measured(&mut job)? {
                     let rounds = match (at, form.as_str()) {
                         (0, "team") => &mut columns.teams,
                         (0, _) => &mut columns.sets,
+                        (1, "team") => &mut columns.peer_teams,
                         (1, _) => &mut columns.peers,
                         _ => &mut columns.limits,
                     };
@@ -196,29 +238,46 @@ impl Rivals<'_> {
                 }
             }
         }
-        tables::times(carrier, pes, self.asked.beside, &columns);
-        tables::counts(&columns);
+        tables::times(self, carrier, shape, bare.is_some(), &columns);
+        tables::counts(self, &columns);
         Ok(())
     }
 
-    fn our_job(&self, carrier: &PeerCarrier, pes: u32, only: &str) -> Command {
-        let mut command = Command::new(self.asked.prefix.join("bin/oshrun"));
-        if let Some(network) = &carrier.network {
-            command.envs(DEVICES).env("SHMEM_TRANSPORT", network.ours);
-        }
-        command.args(["--timeout", "300"]);
-        if have_processors(pes) {
-            command.arg("--bind");
-        }
-        command.args(["-n", &pes.to_string(), "--nodes", &carrier.nodes(pes).to_string()]).arg(&self.ours).arg(only);
-        command
+    fn our_job(&self, carrier: &PeerCarrier, shape: PeerShape, only: &str) -> Command {
+        oxshmem_job(&self.asked.prefix, carrier, shape, &self.ours, only)
     }
 
-    fn their_job(&self, carrier: &PeerCarrier, pes: u32, only: &str) -> Command {
-        let mut command = self.peer.oshrun(carrier, pes);
-        command.arg(&self.theirs).arg(only);
-        command
+    fn their_job(&self, carrier: &PeerCarrier, shape: PeerShape, only: &str) -> Command {
+        match &self.peer {
+            Peer::OpenMpi(peer) => {
+                let mut command = peer.oshrun(carrier, shape);
+                command.arg(&self.theirs).arg(only);
+                command
+            }
+            Peer::Installation(prefix) => oxshmem_job(prefix, carrier, shape, &self.theirs, only),
+        }
     }
+
+    /// The peer, at the head of a column.
+    fn peer_name(&self) -> &'static str {
+        match self.peer {
+            Peer::OpenMpi(_) => "Open MPI",
+            Peer::Installation(_) => "the other",
+        }
+    }
+}
+
+fn oxshmem_job(prefix: &Path, carrier: &PeerCarrier, shape: PeerShape, program: &Path, only: &str) -> Command {
+    let mut command = Command::new(prefix.join("bin/oshrun"));
+    if let Some(network) = &carrier.network {
+        command.envs(DEVICES).env("SHMEM_TRANSPORT", network.ours);
+    }
+    command.args(["--timeout", "300"]);
+    if have_processors(shape.pes()) {
+        command.arg("--bind");
+    }
+    command.args(["-n", &shape.pes().to_string(), "--nodes", &shape.nodes.to_string()]).arg(program).arg(only);
+    command
 }
 
 /// Whether each PE can have a processor of its own, to which it is then bound.
@@ -253,70 +312,7 @@ fn measured(command: &mut Command) -> Outcome<Vec<(String, String, PeerRound)>> 
     output.lines().map(|text| parse(text).ok_or_else(|| format!("a PE printed `{text}`"))).collect()
 }
 
-/// Open MPI with its OpenSHMEM.
-struct OpenMpi {
-    bin: PathBuf,
-}
-
-impl OpenMpi {
-    /// The first one on PATH.
-    fn find() -> Option<Self> {
-        let path = env::var_os("PATH")?;
-        let bin = env::split_paths(&path).find(|folder| has_oshmem_info(folder))?;
-        Some(Self { bin })
-    }
-
-    /// A job; between nodes its messages go over the loopback device, in collectives and in puts.
-    fn oshrun(&self, carrier: &PeerCarrier, pes: u32) -> Command {
-        let mut command = Command::new(self.bin.join("oshrun"));
-        command.arg("--allow-run-as-root");
-        let mut components = vec![COMPONENT];
-        if let Some(network) = &carrier.network {
-            command.envs(DEVICES);
-            for (name, _) in DEVICES {
-                command.args(["-x", name]);
-            }
-            components.push(BETWEEN_NODES);
-            components.extend(network.components);
-        }
-        for (name, value) in components {
-            command.args(["--mca", name, value]);
-        }
-        if have_processors(pes) {
-            command.args(["--bind-to", "core"])
-        } else {
-            command.args(["--bind-to", "none", "--oversubscribe"])
-        };
-        command.args(["-np", &pes.to_string()]);
-        command
-    }
-}
-
-/// Whether a folder has Open MPI's tool. Ours of that name is `osh_info`.
-fn has_oshmem_info(folder: &Path) -> bool {
-    let tool = folder.join("oshmem_info");
-    tool.is_file() && tool.canonicalize().is_ok_and(|tool| !tool.ends_with("osh_info"))
-}
-
 fn compile(compiler: &Path, sources: &[PathBuf], program: &Path, flags: &[&str]) -> Outcome {
     let mut compiler = Command::new(compiler);
     kernels::compile_by(compiler.args(["-O2", "-Wno-deprecated-declarations"]), program, sources, flags)
-}
-
-#[cfg(test)]
-mod tests {
-    use oxshmem_test_folder::TestFolder;
-
-    use super::has_oshmem_info;
-
-    #[test]
-    fn our_own_tools_are_not_open_mpi_s() {
-        let folder = TestFolder::new("benches");
-        folder.write("osh_info", "");
-        std::os::unix::fs::symlink("osh_info", folder.join("oshmem_info")).expect("a link");
-        assert!(!has_oshmem_info(&folder));
-        std::fs::remove_file(folder.join("oshmem_info")).expect("the link");
-        folder.write("oshmem_info", "");
-        assert!(has_oshmem_info(&folder));
-    }
 }

@@ -1,45 +1,60 @@
 //! The tables of a comparison with another library: times, and what a call costs beside time.
 
-use super::{Columns, PeerCarrier, PeerRound, RoundCounts, Rounds};
+use super::{Columns, PeerCarrier, PeerRound, PeerShape, Rivals, RoundCounts, Rounds};
 use crate::samples::median;
 use crate::say;
 
 /// Microseconds per call.
-pub(super) fn times(carrier: &PeerCarrier, pes: u32, strangers: u32, columns: &Columns) {
-    let nodes = if carrier.network.is_some() { format!("{pes} nodes") } else { "one node".to_owned() };
-    let beside = if strangers > 0 { format!(", beside {strangers} processes that compute") } else { String::new() };
-    let limit = carrier.network.as_ref().map_or(String::new(), |network| {
+pub(super) fn times(rivals: &Rivals, carrier: &PeerCarrier, shape: PeerShape, bare: bool, columns: &Columns) {
+    let peer = rivals.peer_name();
+    let nodes = if carrier.network.is_some() { format!("{} nodes", shape.nodes) } else { "one node".to_owned() };
+    let beside = match rivals.asked.beside {
+        0 => String::new(),
+        count => format!(", beside {count} processes that compute"),
+    };
+    let limit = carrier.network.as_ref().filter(|_| bare).map_or(String::new(), |network| {
         format!(
             ", and how often the limit goes into ours: {} of\nthe same sizes and count, to receivers that know what comes",
             network.limit.words
         )
     });
     say(format_args!(
-        "\n{pes} PEs on {nodes} over {}{beside}: median microseconds per call, how often ours goes into Open MPI's, by medians\n\
+        "\n{} PEs on {nodes} over {}{beside}: median microseconds per call, how often ours goes into that of {peer}, by medians\n\
          and by means (in which a batch that stood still counts){limit}",
+        shape.pes(),
         carrier.words()
     ));
-    line("", ["active set", "team", "Open MPI", "ratio", "(team)", "mean ratio", "(team)", "limit", "to limit"]);
+    line("", ["active set", "team", peer, "ratio", "(team)", "mean ratio", "(team)", "limit", "to limit"]);
     for row in columns.rows() {
-        let [set, team, peer, limit] = columns.each(row).map(|rounds| median(rounds.iter().map(|round| round.median)));
-        let [mean_set, mean_team, mean_peer, _] =
-            columns.each(row).map(|rounds| mean(rounds.iter().map(|round| round.mean)));
-        let ratios = [peer / set, peer / team, mean_peer / mean_set, mean_peer / mean_team];
+        let rounds = columns.each(row);
+        let [set, team, peer, peer_team, limit] =
+            rounds.map(|rounds| median(rounds.iter().map(|round| round.median)));
+        let [mean_set, mean_team, mean_peer, mean_peer_team, _] =
+            rounds.map(|rounds| mean(rounds.iter().map(|round| round.mean)));
+        // A library without teams has its active sets beside ours of both forms.
+        let ratios =
+            [peer / set, or(peer_team, peer) / team, mean_peer / mean_set, or(mean_peer_team, mean_peer) / mean_team];
         let figures = [set, team, peer].into_iter().chain(ratios).chain([limit, set / limit]);
         line(row, figures.map(cell));
     }
 }
 
+/// The first figure, or the second where the first has not been measured.
+fn or(figure: f64, otherwise: f64) -> f64 {
+    if figure.is_nan() { otherwise } else { figure }
+}
+
 /// Context switches and TCP segments per call.
-pub(super) fn counts(columns: &Columns) {
+pub(super) fn counts(rivals: &Rivals, columns: &Columns) {
+    let peer = rivals.peer_name();
     say("\nContext switches of all PEs per call, and TCP segments per call, acknowledgements among them");
-    line("", ["switches: set", "team", "Open MPI", "segments: set", "team", "Open MPI"]);
+    line("", ["switches: set", "team", peer, "segments: set", "team", peer]);
     for row in columns.rows() {
         let of = |figure: fn(&RoundCounts) -> f64| {
             columns.each(row).map(|rounds| median(rounds.iter().filter_map(|round| round.counts.as_ref().map(figure))))
         };
         let [switches, segments] = [of(|counts| counts.switches), of(|counts| counts.segments)];
-        // The limit, which is the last, has no counts.
+        // Behind the first three are the peer's teams, and the limit, which has no counts.
         line(row, switches[..3].iter().chain(&segments[..3]).copied().map(cell));
     }
 }
@@ -52,9 +67,9 @@ impl Columns {
         rows
     }
 
-    /// The rounds of an operation: ours on active sets and on teams, the peer's, the limit's.
-    fn each(&self, row: &str) -> [&[PeerRound]; 4] {
-        [&self.sets, &self.teams, &self.peers, &self.limits]
+    /// The rounds of an operation: ours on active sets and on teams, the peer's on both, the limit's.
+    fn each(&self, row: &str) -> [&[PeerRound]; 5] {
+        [&self.sets, &self.teams, &self.peers, &self.peer_teams, &self.limits]
             .map(|rounds: &Rounds| rounds.get(row).map_or(&[][..], Vec::as_slice))
     }
 }
