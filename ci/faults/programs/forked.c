@@ -1,5 +1,6 @@
 /* Each PE forks children that call the library, while it goes on itself. Arguments: nothing. */
 #include <shmem.h>
+#include <shmemx.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,10 @@ static long lock;
 static long most, work[SHMEM_REDUCE_MIN_WRKDATA_SIZE], sync_words[SHMEM_REDUCE_SYNC_SIZE];
 static shmem_team_t team, row, column;
 static shmem_ctx_t context;
+/* A put of so many elements is under way for a while. */
+enum { LONG = 1 << 19 };
+static long near_end[LONG], far_end[LONG];
+static shmem_req_h request;
 static int me, npes;
 
 static void call(int which)
@@ -38,7 +43,7 @@ static void call(int which)
     }
 }
 
-enum { CALLS = 17 };
+enum { CALLS = 17, WAITS = 12 };
 
 int main(void)
 {
@@ -56,6 +61,11 @@ int main(void)
     shmem_ctx_quiet(context);
     shmem_barrier_all();
     for (int which = 0; which < CALLS; which++) {
+        /* A barrier of PE 0 waits for its put, and then for the others, which come when the child of PE 0 has ended. */
+        if (which == WAITS && me == 0) {
+            shmem_long_put_nbi(far_end, near_end, LONG, other);
+            shmemx_barrier_all_nb(&request);
+        }
         fflush(stdout);
         pid_t child = fork();
         if (child == 0) {
@@ -70,6 +80,8 @@ int main(void)
         waitpid(child, &status, 0);
         printf("PE %d call %d status %d\n", me, which, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
         shmem_team_sync(team);
+        if (which == WAITS && me > 0) shmemx_barrier_all_nb(&request);
+        shmem_req_wait(&request);
         shmem_barrier_all();
     }
     if (counter != 1 + 100L * CALLS || words[0] != 0 || words[1] != 0 || words[2] != 99)

@@ -37,8 +37,8 @@ const STACK: usize = 1 << 20;
 /// Stacks that are kept for the next calls.
 const SPARE: usize = 8;
 
-/// Calls that have been issued and are not over. Written under the lock of [`SUSPENDED`]; a thread that reads zero sees what
-/// those calls have done.
+/// Calls that have been issued and are not over. Written under the lock of [`SUSPENDED`], and by the child of a fork; a thread that reads
+/// zero sees what those calls have done.
 static ISSUED: AtomicUsize = AtomicUsize::new(0);
 static SUSPENDED: Mutex<SuspendedCalls> =
     Mutex::new(SuspendedCalls { issued: 0, queues: Vec::new(), spare: Vec::new() });
@@ -167,6 +167,12 @@ pub(crate) fn move_on() {
     if let Some(mut calls) = SUSPENDED.try_lock() {
         calls.move_on();
     }
+}
+
+/// Leaves all calls to the parent of this process, the child of a fork: a wait of the child would move them on, and they read what comes for
+/// the parent from its connections. Only stores to an atomic.
+pub(crate) fn leave_to_parent() {
+    ISSUED.store(0, Release);
 }
 
 /// How many calls with this key are not over.

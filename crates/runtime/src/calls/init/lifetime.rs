@@ -36,7 +36,7 @@ use crate::teams::members::Members;
 use crate::teams::team::{TeamHandle, TeamLeases, TeamState};
 use crate::teams::valid_handles;
 use crate::transfers::direct::FAST;
-use crate::wait::pace;
+use crate::wait::{pace, suspended};
 
 /// Records the PE's calls from now on if that is `wanted`, and `SHMEM_RECORDER` does not forbid it.
 pub(crate) fn record(wanted: bool) {
@@ -248,6 +248,7 @@ extern "C" fn forked() {
     FAST.close();
     active_set::end();
     state::leave_to_parent();
+    suspended::leave_to_parent();
     network::leave_to_parent();
     lane::leave_to_parent();
     control::leave_to_parent();
