@@ -16,6 +16,7 @@ static shmem_ctx_t context;
 enum { LONG = 1 << 19 };
 static long near_end[LONG], far_end[LONG];
 static shmem_req_h request;
+static shmemx_ct_t counted;
 static int me, npes;
 
 static void call(int which)
@@ -40,11 +41,12 @@ static void call(int which)
     case 14: shmem_long_max_to_all(&most, &words[1], 1, 0, 0, npes, work, sync_words); break;
     case 15: shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &row, NULL, 0, &column); break;
     case 16: while (!shmem_long_test(&words[3], SHMEM_CMP_EQ, 99)) continue; break;
-    case 17: break;
+    case 17: shmemx_ct_set(counted, 1000); break;
+    case 18: break;
     }
 }
 
-enum { CALLS = 18, WAITS = 12 };
+enum { CALLS = 19, WAITS = 12 };
 
 int main(void)
 {
@@ -52,6 +54,7 @@ int main(void)
     me = shmem_my_pe(), npes = shmem_n_pes();
     shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &team);
     shmem_ctx_create(0, &context);
+    shmemx_ct_create(&counted);
     for (int i = 0; i < SHMEM_REDUCE_SYNC_SIZE; i++) sync_words[i] = SHMEM_SYNC_VALUE;
     shmem_barrier_all();
     /* The set has met before the forks. */
@@ -85,8 +88,9 @@ int main(void)
         shmem_req_wait(&request);
         shmem_barrier_all();
     }
-    if (counter != 1 + 100L * CALLS || words[0] != 0 || words[1] != 0 || words[2] != 99)
-        printf("PE %d has %ld %ld %ld %ld\n", me, counter, words[0], words[1], words[2]);
+    long count = shmemx_ct_get(counted);
+    if (counter != 1 + 100L * CALLS || words[0] != 0 || words[1] != 0 || words[2] != 99 || count != 0)
+        printf("PE %d has %ld %ld %ld %ld %ld\n", me, counter, words[0], words[1], words[2], count);
     shmem_set_lock(&lock);
     shmem_clear_lock(&lock);
     shmem_ctx_destroy(context);

@@ -10,6 +10,7 @@ use crate::calls::amo::{self, AmoType};
 use crate::calls::signal::ADD;
 use crate::calls::{memory, p2p, rma, signal};
 use crate::diagnosis::errors;
+use crate::start::state;
 
 /// A `shmemx_ct_t`: where the symmetric counter is; null once it is freed.
 #[repr(transparent)]
@@ -20,6 +21,10 @@ impl CountingEvent {
     fn live(self, call: &'static str) -> *mut u64 {
         if self.0.is_null() {
             errors::invalid_handle(call, "ct", "NULL");
+        }
+        // After the last finalize the heap is gone, and in the child of a fork the counter is still the parent's.
+        if !state::is_open() {
+            errors::not_initialised(call);
         }
         self.0
     }
