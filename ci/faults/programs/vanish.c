@@ -1,6 +1,7 @@
 /* One PE ends without a word, in the way that the first argument names, while the others are in the call that the second
  * names. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <shmem.h>
 #include <shmemx.h>
 #include <signal.h>
@@ -36,14 +37,27 @@ static void vanish(const char *way)
             _exit(0);
         sleep(600);
     }
-    if (strcmp(way, "closefrom") == 0) {
+    if (strncmp(way, "closefrom", 9) == 0) {
         /* Nothing has ended: this is still a PE, and must not be taken for gone. */
         long fd;
         for (fd = 3; fd < 1024; fd++)
             close((int)fd);
-        sleep(2);
+        if (strcmp(way, "closefrom_and_wait") != 0)
+            sleep(2);
         return;
     }
+}
+
+/* Whether the program has lost a file in shmem_finalize. Its files may have the numbers of descriptors that the library had. */
+static int loses_a_file(void)
+{
+    int files[64], i, lost = 0;
+    for (i = 0; i < 64; i++)
+        files[i] = open("/dev/null", O_WRONLY);
+    shmem_finalize();
+    for (i = 0; i < 64; i++)
+        lost |= fcntl(files[i], F_GETFD) < 0;
+    return lost;
 }
 
 int main(int argc, char **argv)
@@ -75,9 +89,11 @@ int main(int argc, char **argv)
     /* PE 0 is in the barrier, and has something to serve all the time. */
     while (strcmp(call, "poll") == 0 && me == 1 && shmem_long_atomic_fetch(&word, 0) == 0)
         ;
-    if (strcmp(call, "later") == 0)
+    if (strcmp(call, "later") == 0 || (strcmp(call, "late") == 0 && me != last))
         sleep(1);
     shmem_barrier_all();
+    if (strcmp(call, "late") == 0 && loses_a_file())
+        puts("a file is lost");
     if (me == 0)
         puts("together");
     fflush(stdout);

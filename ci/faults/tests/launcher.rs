@@ -134,6 +134,14 @@ fn fault_W3_a_pe_that_closes_every_descriptor_is_still_there() {
     assert!(!ended.stderr.contains("without shmem_finalize, and"), "{ended}");
 }
 
+/// It waits for longer than a PE does before it asks whether its launcher is there, and opens files behind that.
+#[test]
+fn fault_W3_a_pe_that_closes_every_descriptor_waits_and_keeps_its_files() {
+    let ended = Job::new("-n 3").limit(LIMIT).run(&program("vanish.c"), ["closefrom_and_wait", "late"]);
+    assert!(ended.stdout.contains("together") && !ended.stdout.contains("a file is lost"), "{ended}");
+    assert!(!ended.stderr.contains("the launcher closed the PMI connection"), "{ended}");
+}
+
 #[test]
 fn fault_L12_lines_that_pes_write_in_turn_leave_in_that_order() {
     let in_turn = program("in_turn.c");

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_os::{library, process, sockets};
+use oxshmem_os::{FileIdentity, library, process, sockets};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::stream::{Incoming, Malformed};
@@ -23,6 +23,7 @@ pub(crate) const CLOSED: &str = "this program, or one between the launcher and i
 pub(crate) struct PmiSocket {
     /// Of any family: an inherited socket says nothing about it, and reading and writing are the same.
     stream: UnixStream,
+    identity: FileIdentity,
     answers: Mutex<Incoming>,
 }
 
@@ -44,13 +45,20 @@ impl PmiSocket {
     }
 
     fn on(socket: OwnedFd) -> Result<PmiSocket, String> {
-        let wire = PmiSocket { stream: UnixStream::from(socket), answers: Mutex::default() };
+        let identity = FileIdentity::of(&socket).map_err(|error| error.to_string())?;
+        let wire = PmiSocket { stream: UnixStream::from(socket), identity, answers: Mutex::default() };
         wire.limit(Some(FIRST_ANSWER)).map(|()| wire)
     }
 
     /// The greeting is over: from now on an answer may take as long as the slowest process of the job.
     pub(crate) fn settled(&self) -> Result<(), String> {
         self.limit(None)
+    }
+
+    /// Whether the program has left the descriptor open. Otherwise a file of its own may have the number, and nothing is written there nor
+    /// read from it.
+    fn is_there(&self) -> bool {
+        self.identity.is_that_of(&self.stream)
     }
 
     fn limit(&self, time: Option<Duration>) -> Result<(), String> {
@@ -60,6 +68,9 @@ impl PmiSocket {
     /// Sends `bytes` and waits for the answer, which `next` cuts out of what arrives.
     pub(crate) fn try_ask<A>(&self, bytes: &[u8], next: impl Fn(&mut Incoming) -> Next<A>) -> io::Result<A> {
         let mut answers = self.answers.lock();
+        if !self.is_there() {
+            return Err(io::Error::other("the program has closed the launcher's descriptor"));
+        }
         sockets::send_all(&self.stream, bytes)?;
         self.wait(&mut answers, next)
     }
@@ -104,12 +115,15 @@ impl PmiSocket {
 
     /// Sends without waiting. If the launcher is gone the message has no reader.
     pub(crate) fn tell(&self, bytes: &[u8]) {
-        let _ = sockets::send_all(&self.stream, bytes);
+        if self.is_there() {
+            let _ = sockets::send_all(&self.stream, bytes);
+        }
     }
 
+    /// Without the descriptor nobody knows.
     pub(crate) fn is_gone(&self) -> bool {
         // A library of MPI in this process speaks to the server by the same connection, and there are servers that end it when MPI does.
-        sockets::hung_up(&self.stream) && !library::mpi_is_finalized()
+        sockets::hung_up(&self.stream) && self.is_there() && !library::mpi_is_finalized()
     }
 }
 

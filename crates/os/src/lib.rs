@@ -28,6 +28,7 @@ pub mod limits;
 pub mod locks;
 pub mod mappings;
 pub mod memory;
+mod own_descriptor;
 pub mod process;
 pub mod program;
 pub mod program_line;
@@ -41,6 +42,7 @@ pub mod wakeup;
 mod watched_time;
 
 pub use memory::{AddressRange, Pages, SharedMemory};
+pub use own_descriptor::{FileIdentity, OwnDescriptor};
 pub use watched_time::WatchedTime;
 
 /// Repeats a call that a signal handler interrupted.

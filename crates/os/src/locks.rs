@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::fs::{self, FlockOperation};
 use rustix::io::Errno;
@@ -18,17 +18,17 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
 
 /// Locks one byte of the file for this process and no child of it. The lock ends with the process, with `exec` if the file is
 /// closed there, and when this process closes any descriptor of the file. An error if another process has locked it.
-pub fn hold_byte(file: &File, byte: u64) -> io::Result<()> {
+pub fn hold_byte(file: &impl AsFd, byte: u64) -> io::Result<()> {
     let mut lock = byte_lock(byte)?;
     // SAFETY: the structure is ours, and the kernel only reads it.
-    unsafe { syscall!(fcntl(file.as_raw_fd(), libc::F_SETLK, &raw mut lock)) }.map(drop)
+    unsafe { syscall!(fcntl(file.as_fd().as_raw_fd(), libc::F_SETLK, &raw mut lock)) }.map(drop)
 }
 
 /// Whether another process has locked this byte.
-pub fn is_byte_held(file: &File, byte: u64) -> io::Result<bool> {
+pub fn is_byte_held(file: &impl AsFd, byte: u64) -> io::Result<bool> {
     let mut lock = byte_lock(byte)?;
     // SAFETY: the structure is ours, and the kernel writes nothing but it.
-    unsafe { syscall!(fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut lock)) }?;
+    unsafe { syscall!(fcntl(file.as_fd().as_raw_fd(), libc::F_GETLK, &raw mut lock)) }?;
     Ok(i32::from(lock.l_type) != libc::F_UNLCK)
 }
 

@@ -1,10 +1,10 @@
 //! Memory that processes share: anonymous files, the addresses they are mapped at, and how much of it there is.
 
-use crate::{cgroup, uninterrupted};
+use crate::{OwnDescriptor, cgroup, uninterrupted};
 use std::ffi::CStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 use oxshmem_base::{Error, size};
@@ -23,10 +23,8 @@ pub enum Pages {
 /// An anonymous memory file. It has no name in any directory and vanishes with its last descriptor and mapping.
 #[derive(Debug)]
 pub struct SharedMemory {
-    file: OwnedFd,
+    file: OwnDescriptor,
     len: u64,
-    /// The device and the number of the file.
-    identity: (u64, u64),
 }
 
 impl SharedMemory {
@@ -48,29 +46,24 @@ impl SharedMemory {
 
     /// Takes over a memory file that another process made.
     pub fn from_fd(file: OwnedFd) -> io::Result<Self> {
-        let found = rustix::fs::fstat(&file)?;
-        Ok(SharedMemory { file, len: found.st_size as u64, identity: (found.st_dev, found.st_ino) })
+        let len = rustix::fs::fstat(&file)?.st_size as u64;
+        Ok(SharedMemory { file: OwnDescriptor::new(file)?, len })
     }
 
     /// The descriptor, to hand to another process.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        std::os::fd::AsFd::as_fd(&self.file)
+        self.file.as_fd()
     }
 
     /// Whether the descriptor is that of the memory: the program may have closed it, and another file may have its number.
     pub fn is_there(&self) -> bool {
-        rustix::fs::fstat(&self.file).is_ok_and(|found| (found.st_dev, found.st_ino) == self.identity)
+        self.file.is_there()
     }
 
     /// Its size in bytes, backed or not.
     #[allow(clippy::len_without_is_empty, reason = "a file, not a collection")]
     pub fn len(&self) -> u64 {
         self.len
-    }
-
-    /// A second descriptor of the same memory.
-    pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(SharedMemory { file: self.file.try_clone()?, len: self.len, identity: self.identity })
     }
 
     /// Backs a part of the file with memory, so that touching it later cannot fail. What is there already stays.
@@ -260,7 +253,7 @@ impl AddressRange {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: the place lies in the range that this value alone owns, so no other mapping is replaced.
-        unsafe { syscall!(mmap(place, len, access, flags, memory.file.as_raw_fd(), file_offset)) }?;
+        unsafe { syscall!(mmap(place, len, access, flags, memory.fd().as_raw_fd(), file_offset)) }?;
         hide_from_core(place as usize, len);
         Ok(())
     }

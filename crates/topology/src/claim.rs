@@ -6,14 +6,14 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use oxshmem_os::locks;
+use oxshmem_os::{OwnDescriptor, locks};
 
 use crate::cpulist;
 use crate::node::Node;
 
 /// The cores of a job, locked for as long as this lives.
 #[derive(Debug, Default)]
-pub struct Claims(#[expect(dead_code, reason = "closing the files unlocks the cores")] Vec<File>);
+pub struct Claims(#[expect(dead_code, reason = "closing the files unlocks the cores")] Vec<OwnDescriptor>);
 
 /// A core that another job has.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,7 +48,7 @@ pub fn claim(folder: &Path, node: &Node, cpus: &[u32], by: &str) -> (Claims, Vec
             Ok(true) => {
                 // Without these words another job notices us all the same.
                 let _ = file.set_len(0).and_then(|()| file.write_all(by.as_bytes()));
-                files.push(file);
+                files.extend(OwnDescriptor::new(file.into()));
             }
             Ok(false) => {
                 let mut by = String::new();

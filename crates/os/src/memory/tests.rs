@@ -37,7 +37,7 @@ fn a_limit_of_the_size_of_files_is_an_error_and_no_signal() {
 fn two_mappings_of_one_file_are_the_same_memory() {
     let page = page_size();
     let memory = memory(4 * page as u64);
-    let received = SharedMemory::from_fd(memory.try_clone().expect("a descriptor").file).expect("a memory file");
+    let received = memory.fd().try_clone_to_owned().and_then(SharedMemory::from_fd).expect("a memory file");
     assert_eq!(received.len(), memory.len());
     let mut range = AddressRange::reserve(8 * page, page).expect("addresses");
     range.map(0, &memory, page as u64, 2 * page).expect("mapped");
@@ -63,12 +63,17 @@ fn a_file_costs_nothing_until_it_is_committed_and_again_after_release() {
 
 #[test]
 fn a_descriptor_that_has_become_that_of_another_file_changes_nothing_there() {
-    let (mut ours, other) = (memory(1 << 20), memory(1 << 20));
+    let (ours, other) = (memory(1 << 20), memory(1 << 20));
     other.commit(0, 1 << 20).expect("1 MiB");
-    rustix::io::dup2(&other.file, &mut ours.file).expect("the number is open");
+    let number = ours.fd().as_raw_fd();
+    // SAFETY: both numbers are open, and the one that changes is this test's.
+    assert_eq!(unsafe { libc::dup2(other.fd().as_raw_fd(), number) }, number);
     assert!(!ours.is_there() && other.is_there());
     assert!(ours.commit(0, 1).is_err() && ours.release(0, 1 << 20).is_err());
     assert_eq!(backed(&other), 1 << 20);
+    drop(ours);
+    // SAFETY: the number is this test's alone, and still open.
+    assert_eq!(unsafe { libc::close(number) }, 0);
 }
 
 #[test]

@@ -111,7 +111,7 @@ pub(crate) fn open(
     let files = NodeFiles::of(gathered.common.fds)?;
 
     let control = map_control(job, &files.control)?;
-    let roll = Roll::enter(files.roll.into(), me as u32, members as u32)
+    let roll = Roll::enter(files.roll, me as u32, members as u32)
         .map_err(|error| no_memory("enter the roll of the node's PEs", &error))?;
     let heap = map_heap(&files.heap, &terms, members, me)?;
     let statics = match region {

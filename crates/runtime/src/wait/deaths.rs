@@ -10,12 +10,12 @@
 //! waiting PEs soon have looked at all. The finding goes to the window of the PE that is gone, where all PEs see it.
 
 use std::ffi::CStr;
-use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use oxshmem_os::{locks, process};
+use oxshmem_os::{OwnDescriptor, locks, process};
 use parking_lot::Mutex;
 
 use crate::memory::control::{ControlBlock, State};
@@ -34,7 +34,7 @@ pub(crate) const CONTROL: &CStr = oxshmem_flight::index::FILE;
 pub(crate) struct Roll {
     /// Its byte number i is locked by the PE in window i. No other code opens or closes this file here: closing any descriptor of it
     /// would give the lock back.
-    file: File,
+    file: OwnDescriptor,
     me: u32,
     pes: u32,
     next: AtomicU32,
@@ -43,7 +43,8 @@ pub(crate) struct Roll {
 
 impl Roll {
     /// The caller in window `me` of `pes` is present from now on.
-    pub(crate) fn enter(file: File, me: u32, pes: u32) -> io::Result<Roll> {
+    pub(crate) fn enter(file: OwnedFd, me: u32, pes: u32) -> io::Result<Roll> {
+        let file = OwnDescriptor::new(file)?;
         locks::hold_byte(&file, me.into())?;
         ControlBlock::of(me).process.store(process::pid(), Relaxed);
         Ok(Roll { file, me, pes, next: AtomicU32::new(me + 1), called: Mutex::new(None) })
