@@ -4,6 +4,7 @@ pub(crate) mod queue;
 
 use core::ffi::{c_int, c_long};
 use core::marker::PhantomData;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use oxshmem_base::planted;
 
 use self::queue::QueueWords;
@@ -15,6 +16,8 @@ use crate::memory::control::ControlBlock;
 use crate::network;
 use crate::start::job;
 use crate::start::state;
+use crate::start::threads;
+use crate::sync::Apart;
 use crate::teams::context::ContextHandle;
 use crate::teams::via::InWorld;
 use crate::transfers::range;
@@ -166,18 +169,43 @@ fn me() -> u32 {
     job::identity().map_or(1, |(pe, _)| pe + 1)
 }
 
+/// How many locks this PE holds, as far as its calls tell. Relaxed: a program that takes a lock by one thread and clears it by another
+/// one orders the two. Apart, because threads with a lock each write it.
+static HELD: Apart<AtomicUsize> = Apart(AtomicUsize::new(0));
+
+/// A lock has been taken.
+fn note_taken() {
+    if threads::one_calls_at_a_time() {
+        HELD.0.store(HELD.0.load(Relaxed) + 1, Relaxed);
+    } else {
+        HELD.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// A lock has been cleared.
+fn note_cleared() {
+    match HELD.0.load(Relaxed) {
+        // Another copy of the library has taken it.
+        0 => {}
+        held if threads::one_calls_at_a_time() => HELD.0.store(held - 1, Relaxed),
+        _ => _ = HELD.0.fetch_sub(1, Relaxed),
+    }
+}
+
 /// Takes a lock of any width.
 pub fn set_any<H: Half>(call: &'static str, address: usize) {
     recorder::note(call, None, 0);
     queue::set(&Variable::<H>::new(call, address), me());
+    note_taken();
 }
 
 /// Takes a lock of any width if it is free; 1 if it is not.
 pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
     let variable = Variable::<H>::new(call, address);
     let last = queue::test(&variable, me());
-    if last != 0 {
-        polled(call, Needs::Lock(variable.pe(last)));
+    match last {
+        0 => note_taken(),
+        last => polled(call, Needs::Lock(variable.pe(last))),
     }
     (last != 0).into()
 }
@@ -191,13 +219,34 @@ pub fn clear_any<H: Half>(call: &'static str, address: usize) {
     if network::is_open() && planted!("lock-without-quiet", true, false) {
         ContextHandle::default_context().quiet(call);
     }
-    if !queue::clear(&Variable::<H>::new(call, address), me()) {
-        errors::fail(
-            &oxshmem_base::Error::new(format!("{call}: this PE does not hold the lock at {address:#x}"))
-                .because("nobody holds it")
-                .fix("clear a lock only after shmem_set_lock, or shmem_test_lock that returned 0"),
-        );
+    let variable = Variable::<H>::new(call, address);
+    if HELD.0.load(Relaxed) == 0 {
+        demand_no_other(&variable);
     }
+    if !queue::clear(&variable, me()) {
+        not_held(call, address, "nobody holds it");
+    }
+    note_cleared();
+}
+
+/// Ends the job with a message if another PE holds a lock that this PE clears, although it holds none. The call would wait for the next one
+/// in the queue behind this PE, which never comes.
+#[cold]
+fn demand_no_other<H: Half>(variable: &Variable<H>) {
+    let last = variable.exchange_tail_if(0, 0);
+    if last != 0 && last != me() {
+        let why = format!("this PE holds no lock, and PE {} has asked for this one last", variable.pe(last));
+        not_held(variable.call, variable.own, &why);
+    }
+}
+
+#[cold]
+fn not_held(call: &str, address: usize, why: &str) -> ! {
+    errors::fail(
+        &oxshmem_base::Error::new(format!("{call}: this PE does not hold the lock at {address:#x}"))
+            .because(why)
+            .fix("clear a lock only after shmem_set_lock, or shmem_test_lock that returned 0"),
+    )
 }
 
 /// `shmem_set_lock`.

@@ -141,6 +141,17 @@ TEST(LCK_5_not_held, "clearing a lock that is free ends with a message", .aborts
     shmem_clear_lock(&static_lock);
 }
 
+TEST(LCK_5_of_another, "clearing a lock that another PE holds ends with a message", .aborts = 1, .min_pes = 2,
+     .says = "shmem_clear_lock|this PE does not hold the lock|PE 0 has asked for this one last")
+{
+    if (me == 0)
+        shmem_set_lock(&static_lock);
+    shmem_barrier_all();
+    if (me == 1)
+        shmem_clear_lock(&static_lock);
+    shmem_barrier_all();
+}
+
 TEST(LCK_6, "after all have cleared the memory may be freed and used again, as a lock too")
 {
     for (int i = 0; i < 50; i++) {
