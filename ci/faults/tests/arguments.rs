@@ -85,6 +85,11 @@ fn mistakes_of_a_first_hour_are_named_by_the_argument() {
         ("minus operands", "1", &["shmem_int_sum_reduce: nreduce is 18446744073709551615", "as a signed number"]),
         ("null", "1", &["PE 0 of 4: shmem_malloc: no room for"]),
         ("held", "1", &["clear the lock before a call in which others must take part"]),
+        (
+            "nested",
+            "1",
+            &["shmem_finalize: the PEs make different calls", "shmem_init_thread equally often on all PEs"],
+        ),
     ]
     .into_iter()
     .enumerate()

@@ -137,7 +137,7 @@ fn sync_world(call: &'static str, kind: CallKind) {
     match TeamHandle::world().state() {
         Some(world) => {
             let call = match kind {
-                CallKind::Finalize => Call::of(world, call, kind).declare_splits(kind),
+                CallKind::Finalize | CallKind::InnerFinalize => Call::of(world, call, kind).declare_splits(kind),
                 _ => Call::of(world, call, kind),
             };
             let record = call.record_late(0);

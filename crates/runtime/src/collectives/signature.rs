@@ -41,7 +41,10 @@ pub(crate) enum CallKind {
     /// The members of an active set leave the place that they have leased.
     Leave,
     Init,
+    /// The last `shmem_finalize`, which ends the life of the library.
     Finalize,
+    /// One that takes back an inner `shmem_init`. It does not meet the last one, whose PE would be gone then.
+    InnerFinalize,
     /// An exchange of a binding.
     Values,
     /// A barrier or a sync that returns at once. It meets only calls of its kind. The others count when they leave; this one cannot,
@@ -50,7 +53,7 @@ pub(crate) enum CallKind {
 }
 
 /// The kinds in the order of their numbers, by the families of routines that make such calls.
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 26] = [
     "a barrier or sync",
     "shmem_broadcast",
     "shmem_collect",
@@ -74,6 +77,7 @@ const NAMES: [&str; 25] = [
     "the end of an active set's meeting",
     "shmem_init",
     "shmem_finalize",
+    "a shmem_finalize that takes back an inner shmem_init",
     "an exchange of values",
     "a barrier or sync that returns at once",
 ];
@@ -131,9 +135,11 @@ impl Signature {
         (CallKind::And as usize..=CallKind::Exscan as usize).contains(&kind)
     }
 
-    /// Whether the team, or the job, ends with the call, which declares how many splits the PE has made.
+    /// Whether the team, the job or an initialisation ends with the call, which declares how many splits the PE has made.
     pub(crate) fn ends_team(self) -> bool {
-        [CallKind::Destroy, CallKind::Finalize].iter().any(|kind| self.is_like(Self::of(*kind)))
+        [CallKind::Destroy, CallKind::Finalize, CallKind::InnerFinalize]
+            .iter()
+            .any(|kind| self.is_like(Self::of(*kind)))
     }
 
     /// The word for exchange number `number` of a call with this signature: it grows with the number. Ten million a second

@@ -193,7 +193,7 @@ pub(crate) fn finalize(call: &'static str, others: OtherCalls) {
             *inits = 0;
         }
         _ => {
-            order::barrier_all_named(call, CallKind::Finalize);
+            order::barrier_all_named(call, CallKind::InnerFinalize);
             *inits -= 1;
         }
     }

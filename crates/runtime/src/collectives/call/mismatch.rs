@@ -213,8 +213,13 @@ impl<'a> Mismatch<'a> {
         let Self { call, mine, theirs, said, who, me, members, all } = self;
         let own = words(call.signature, mine, have_types);
         let other = words(theirs, said.unwrap_or_default(), have_types);
-        let ends = [theirs, call.signature].iter().any(|call| call.is_like(Signature::of(CallKind::Finalize)));
-        let fix = if ends {
+        let has = |kind| [theirs, call.signature].iter().any(|call| call.is_like(Signature::of(kind)));
+        let (last, inner) = (has(CallKind::Finalize), has(CallKind::InnerFinalize));
+        let fix = if last && inner {
+            format!(
+                "call shmem_init or shmem_init_thread equally often on {all}; a library that the program uses may call it, too"
+            )
+        } else if last || inner {
             format!(
                 "let {all} make these calls. Look for one inside an `if` on the PE number, or for a PE that left its program early, by \
                  a return, an exit, or an exception that was caught"
