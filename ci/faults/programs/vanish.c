@@ -94,6 +94,10 @@ int main(int argc, char **argv)
     shmem_barrier_all();
     if (strcmp(call, "late") == 0 && loses_a_file())
         puts("a file is lost");
+    if (strcmp(call, "again") == 0) {
+        shmem_finalize();
+        shmem_init();
+    }
     if (me == 0)
         puts("together");
     fflush(stdout);

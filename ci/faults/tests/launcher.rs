@@ -140,6 +140,9 @@ fn fault_W3_a_pe_that_closes_every_descriptor_waits_and_keeps_its_files() {
     let ended = Job::new("-n 3").limit(LIMIT).run(&program("vanish.c"), ["closefrom_and_wait", "late"]);
     assert!(ended.stdout.contains("together") && !ended.stdout.contains("a file is lost"), "{ended}");
     assert!(!ended.stderr.contains("the launcher closed the PMI connection"), "{ended}");
+    // In another life the PEs would meet by way of the launcher.
+    let again = Job::new("-n 3").limit(LIMIT).run(&program("vanish.c"), ["closefrom_and_wait", "again"]).expect(1);
+    again.says(&["the launcher can no longer be asked", "the program has closed the descriptor", "PMI_FD"]);
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl PmiSocket {
     pub(crate) fn try_ask<A>(&self, bytes: &[u8], next: impl Fn(&mut Incoming) -> Next<A>) -> io::Result<A> {
         let mut answers = self.answers.lock();
         if !self.is_there() {
-            return Err(io::Error::other("the program has closed the launcher's descriptor"));
+            return Err(io::Error::other(closed_by_program()));
         }
         sockets::send_all(&self.stream, bytes)?;
         self.wait(&mut answers, next)
@@ -109,7 +109,9 @@ impl PmiSocket {
                     orphaned()
                 }
             }
-            _ => Error::new("the conversation with the launcher broke").because(error.to_string()),
+            _ => error.downcast().unwrap_or_else(|error| {
+                Error::new("the conversation with the launcher broke").because(error.to_string())
+            }),
         })
     }
 
@@ -137,6 +139,13 @@ pub(crate) fn orphaned() -> ! {
         process::pid()
     ));
     process::exit_now(1)
+}
+
+#[cold]
+fn closed_by_program() -> Error {
+    Error::new("the launcher can no longer be asked")
+        .because("the program has closed the descriptor of the connection to the launcher")
+        .fix("let the program close only what it has opened, or close the others before shmem_init, but for the number in PMI_FD")
 }
 
 /// The library of MPI in this process speaks to the server by the same connection, and shuts it down when it is finalized.
