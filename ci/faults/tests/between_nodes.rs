@@ -2,6 +2,7 @@
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
 use std::path::Path;
+use std::time::Duration;
 
 use oxshmem_faults::{Job, JobEnd, is_long, not_run, program, program_with};
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
@@ -41,6 +42,20 @@ fn a_signal_that_a_pe_keeps_back_is_not_taken_by_a_thread_of_the_network() {
     let own_signals = program("own_signals.c");
     for transport in ["tcp", "ofi:tcp", "ucx:tcp"] {
         is_right("-n 2 --nodes 2", transport, &own_signals);
+    }
+}
+
+/// With more than two links a look at the network over TCP waits for the lock of a link, over libfabric always for that of the endpoint.
+#[test]
+fn a_handler_ends_a_pe_that_it_has_interrupted_in_the_network() {
+    let exits = program("exits_in_handler.c");
+    for transport in ["tcp", "ofi:tcp", "ucx:tcp"] {
+        let job = Job::new("-n 4 --nodes 4").env("SHMEM_TRANSPORT", transport).limit(Duration::from_secs(60));
+        let ended = job.run(&exits, [""; 0]);
+        if !ended.lacks_transport(transport) {
+            // Another PE that notices the closed connections first ends the job with status 1.
+            assert!(matches!(ended.status, Some(1 | 7)), "{transport}: {ended}");
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use rustix::fs::FileType;
 use rustix::process::{Resource, Signal};
 use rustix::termios::{self, LocalModes};
 
-use crate::library;
+use crate::{library, signals};
 
 /// The number the system gave this process.
 pub fn pid() -> u32 {
@@ -109,19 +109,30 @@ pub fn end(status: i32) -> ! {
 /// This takes locks that another thread may hold for ever, for example one that reads the terminal. So it gets a second, and
 /// then the caller goes on without it.
 pub fn flush_output() {
-    let (done, flushed) = mpsc::channel();
-    let flush = move || {
+    let flush = || {
         let _ = io::stdout().flush();
         // SAFETY: null asks for all streams of the C library, each of which is locked while it is written.
         unsafe { libc::fflush(std::ptr::null_mut()) };
         flush_units();
-        let _ = done.send(());
     };
-    if std::thread::Builder::new().spawn(flush).is_ok() {
-        let _ = flushed.recv_timeout(Duration::from_secs(1));
-    } else {
+    if !for_at_most(Duration::from_secs(1), flush) {
         flush_if_free();
     }
+}
+
+/// Does `work` in a thread of its own, and goes on after `limit` in any case: the work may wait for ever, for a lock that another thread
+/// holds, or this one where a handler of a signal has interrupted it. Returns whether there is such a thread.
+pub fn for_at_most(limit: Duration, work: impl FnOnce() + Send + 'static) -> bool {
+    let (done, over) = mpsc::channel();
+    let work = move || {
+        work();
+        let _ = done.send(());
+    };
+    let is_begun = signals::keeping_signals(|| std::thread::Builder::new().spawn(work)).is_ok();
+    if is_begun {
+        let _ = over.recv_timeout(limit);
+    }
+    is_begun
 }
 
 /// [`flush_output`] where the process can have no other thread: C's standard output alone, unless its lock is taken.
@@ -294,6 +305,17 @@ mod tests {
         let output = again("process::tests::exit_now_flushes_where_no_thread_can_be_had").output().expect("runs");
         assert_eq!(output.status.code(), Some(9), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stdout).contains("no newline in C"), "{output:?}");
+    }
+
+    #[test]
+    fn work_that_waits_for_ever_holds_its_caller_up_for_the_limit_alone() {
+        let (word, words) = mpsc::channel();
+        assert!(for_at_most(Duration::from_secs(60), move || word.send(1).expect("it is awaited")));
+        assert_eq!(words.try_recv(), Ok(1), "the work is over before its limit");
+        let (lock, locked) = mpsc::channel::<()>();
+        let wait = move || assert!(locked.recv().is_err(), "it is never sent");
+        assert!(for_at_most(Duration::from_millis(1), wait));
+        drop(lock);
     }
 
     #[test]

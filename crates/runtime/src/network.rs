@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_bootstrap::{Membership, gone};
+use oxshmem_os::process;
 use oxshmem_transport::{AmoDomain, Capabilities, Fabric, Features, Lane, LaneOptions, Region, Segment};
 use parking_lot::Mutex;
 
@@ -187,11 +188,37 @@ fn gone_key(pe: Option<u32>) -> String {
 /// one at most.
 const DRAIN: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
+/// Whether a thread of [`drain_before_exit`] may still use the fabric. Stored with release when it does not any more.
+static DRAINS: AtomicBool = AtomicBool::new(false);
+
 /// The steps before this process ends without finalize. Coalesced messages are flushed, and messages that have arrived are
 /// taken: a connection that ends with something in it is broken off, and there are libraries (`ofi_rxm`) that lose their own
 /// process over that.
+///
+/// A handler of a signal may have interrupted a call that holds a lock of the network, and have called `exit`. No call can take that lock
+/// any more, so the steps are those of a thread that has a limit. Where PEs take turns, it would be one more that waits for its turn.
 pub(crate) fn drain_before_exit() {
     let Some(fabric) = fabric() else { return };
+    if fabric.turns().is_some() {
+        return drain(fabric);
+    }
+    DRAINS.store(true, Relaxed);
+    let begun = process::for_at_most(2 * DRAIN.1, move || {
+        drain(fabric);
+        DRAINS.store(false, Release);
+    });
+    if !begun {
+        DRAINS.store(false, Relaxed);
+        drain(fabric);
+    }
+}
+
+/// Whether the fabric has to stay, because a thread before the exit of the process may still use it.
+pub(crate) fn is_draining() -> bool {
+    DRAINS.load(Acquire)
+}
+
+fn drain(fabric: &dyn Fabric) {
     let (begin, mut last) = (Instant::now(), Instant::now());
     while last.elapsed() < DRAIN.0 && begin.elapsed() < DRAIN.1 {
         match fabric.progress() {
@@ -201,12 +228,19 @@ pub(crate) fn drain_before_exit() {
     }
 }
 
+/// How long the launcher may take to hear that this process ends. It sees the end itself, a little later.
+const FAREWELL: Duration = Duration::from_secs(5);
+
 /// This process ends without finalize. PEs of other nodes do not see its state: they are told through our launcher, whose
-/// values are there at once; other launchers end the job.
-pub(crate) fn say_gone(job: &Membership) {
+/// values are there at once; other launchers end the job. As in [`drain_before_exit`], an interrupted call may hold the connection to
+/// the launcher.
+pub(crate) fn say_gone(job: &'static Membership) {
     if is_open() && job.launched_by_us() {
         // If the launcher is gone as well, no process is left to be told.
-        let _ = job.put(&gone_key(Some(job.rank())), &[]).and_then(|()| job.put(&gone_key(None), &[]));
+        let say = move || drop(job.put(&gone_key(Some(job.rank())), &[]).and_then(|()| job.put(&gone_key(None), &[])));
+        if !process::for_at_most(FAREWELL, say) {
+            say();
+        }
     }
 }
 

@@ -63,9 +63,10 @@ pub(crate) fn open(
 
 /// Ends the fabric. All PEs have completed their operations.
 pub(crate) fn close(others: OtherCalls) {
+    let stays = others == OtherCalls::MayUseStatics || network::is_draining();
     let fabric = network::end();
     // SAFETY: null, or leaked from a box.
-    if let (Some(fabric), OtherCalls::MayUseStatics) = (unsafe { fabric.as_ref() }, others) {
+    if let (Some(fabric), true) = (unsafe { fabric.as_ref() }, stays) {
         // It is closed, and threads in a call learn that; but it stays, and so do its lanes.
         ContextHandle::default_context().leave_lane();
         lane::leave_all();
