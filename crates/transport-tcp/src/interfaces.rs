@@ -46,28 +46,41 @@ fn choose(
     hint: Option<IpAddr>,
     leading_out: &[String],
 ) -> Result<Vec<Address>, Error> {
-    let mut usable: Vec<Address> = match wanted {
-        Some(list) => {
-            let wanted: Vec<&str> = list.split(',').map(str::trim).collect();
-            // An IPv6 address of one link means nothing without its link, which has other names on other hosts.
-            let of_link = |a: &Address| a.ip.is_ipv6() && interfaces::is_link_local(a.ip);
-            let is_wanted =
-                |a: &&Address| wanted.iter().any(|&w| (w == a.interface && !of_link(a)) || w == a.ip.to_string());
-            all.iter().filter(is_wanted).cloned().collect()
-        }
+    let wanted: Option<Vec<&str>> = wanted.map(|list| list.split(',').map(str::trim).collect());
+    let is_named =
+        |a: &Address| wanted.iter().flatten().any(|&wanted| wanted == a.interface || wanted == a.ip.to_string());
+    let mut usable: Vec<Address> = match &wanted {
+        Some(_) => all.iter().filter(|a| is_named(a) && !is_of_link(a)).cloned().collect(),
         None => all.iter().filter(|a| !a.ip.is_loopback() && !interfaces::is_link_local(a.ip)).cloned().collect(),
     };
     if usable.is_empty() {
-        let has = all.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
-        if let Some(list) = wanted {
-            return Err(Error::new(format!("no interface of host {} is one of SHMEM_TCP_INTERFACE={list}", name()))
-                .because(format!("it has {has}"))
-                .fix("name one of them that every host has, or leave it out and let each host use what the others can reach"));
+        if let Some(wanted) = &wanted {
+            return Err(nothing_usable(&wanted.join(","), &all, all.iter().find(|a| is_named(a))));
         }
         usable = all.into_iter().filter(|a| a.ip.is_loopback()).collect();
     }
     usable.sort_by_key(|a| (Some(a.ip) != hint, !leading_out.contains(&a.interface), a.ip.is_ipv6()));
     Ok(usable)
+}
+
+/// An IPv6 address of one link means nothing without its link, which has other names on other hosts.
+fn is_of_link(address: &Address) -> bool {
+    address.ip.is_ipv6() && interfaces::is_link_local(address.ip)
+}
+
+/// The error where the user's list names none of these addresses, or only such as mean nothing to other hosts, like this one.
+fn nothing_usable(list: &str, all: &[Address], of_link: Option<&Address>) -> Error {
+    let has = all.iter().map(Address::to_string).collect::<Vec<_>>().join(", ");
+    let Some(of_link) = of_link else {
+        return Error::new(format!("no interface of host {} is one of SHMEM_TCP_INTERFACE={list}", name()))
+            .because(format!("it has {has}"))
+            .fix(
+                "name one of them that every host has, or leave it out and let each host use what the others can reach",
+            );
+    };
+    Error::new(format!("SHMEM_TCP_INTERFACE={list} names no address of host {} by which others reach it", name()))
+        .because(format!("{of_link} is an address of its own link alone; the host has {has}"))
+        .fix(format!("give {} another address, of IPv4 or IPv6, or name another interface", of_link.interface))
 }
 
 /// The addresses of a peer in the order in which they are tried. On one host loopback is first; between hosts an address
@@ -157,6 +170,17 @@ mod tests {
         assert_eq!(wanted, [address("10.0.0.5", "eth0"), address("2001:db8::5", "eth0")]);
         let error = choose(host_with_everything(), Some("ib0"), None, &[]).expect_err("there is no ib0").to_string();
         assert!(error.contains("SHMEM_TCP_INTERFACE=ib0") && error.contains("10.0.0.5 (eth0)"), "{error}");
+    }
+
+    #[test]
+    fn the_error_names_an_address_that_only_its_own_link_reaches() {
+        let host = || vec![address("127.0.0.1", "lo"), address("fe80::1", "eth1"), address("10.0.0.5", "eth0")];
+        for named in ["eth1", "fe80::1", "ib0, eth1"] {
+            let error = choose(host(), Some(named), None, &[]).expect_err("no host reaches it").to_string();
+            assert!(error.contains("fe80::1 (eth1) is an address of its own link alone"), "{named}: {error}");
+        }
+        let wanted = choose(host(), Some("fe80::1, eth0"), None, &[]).expect("an address");
+        assert_eq!(wanted, [address("10.0.0.5", "eth0")]);
     }
 
     #[test]
