@@ -211,9 +211,10 @@ impl Link {
     /// The turn of an attempt that waited for it. The attempt may not be needed any more: the peer may have connected.
     pub(crate) fn connect(&self, local: &LocalPe, permit: Permit) {
         let mut state = self.state.lock();
-        if state.carrier.is_queued()
-            && let Err(error) = state.carrier.connect(local, permit)
-        {
+        if !state.carrier.is_queued() {
+            return permit.withdraw();
+        }
+        if let Err(error) = state.carrier.connect(local, permit) {
             state.fail(local, error);
         }
     }

@@ -72,6 +72,13 @@ impl Permits {
     }
 }
 
+impl Permit {
+    /// Gives it back without an attempt.
+    pub(crate) fn withdraw(self) {
+        self.permits.change(|queue| queue.withdraw(self.token));
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
         let now = self.permits.0.start.elapsed();
