@@ -44,7 +44,8 @@ pub fn addresses() -> io::Result<Vec<(IpAddr, String)>> {
 
 /// The interfaces with an address by which other hosts can be reached: those on hardware, and those that stand on such
 /// (bonds, VLANs, bridges that have a card as a port). A bridge of containers, a tunnel or one end of a pair leads
-/// nowhere that every node of a job is sure to be. None where that cannot be told, as within a container.
+/// nowhere that every node of a job is sure to be, and a card without a cable nowhere at all, although its address stays. None where that
+/// cannot be told, as within a container.
 pub fn leading_out() -> Vec<String> {
     let mut names = Vec::new();
     for (ip, name) in addresses().unwrap_or_default() {
@@ -65,6 +66,9 @@ pub fn is_link_local(ip: IpAddr) -> bool {
 
 fn leads_out(class: &Path, name: &str, stack: u32) -> bool {
     let folder = class.join(name);
+    if fs::read_to_string(folder.join("carrier")).is_ok_and(|carrier| carrier.trim() == "0") {
+        return false;
+    }
     if folder.join("device").exists() {
         return true;
     }
@@ -95,8 +99,13 @@ mod tests {
         interface("lo", &[]);
         interface("a", &["lower_b"]);
         interface("b", &["lower_a"]);
+        let cable = |name: &str, carrier: &str| fs::write(class.join(name).join("carrier"), carrier).expect("a file");
+        cable("eth0", "1\n");
+        interface("eth1", &["device"]);
+        interface("eth1.7", &["lower_eth1"]);
+        cable("eth1", "0\n");
         let leads = |name: &&str| leads_out(&class, name, HIGHEST_STACK);
-        let all = ["eth0", "bond0", "bond0.7", "br0", "veth1", "docker0", "lo", "a", "b", "none"];
+        let all = ["eth0", "eth1", "eth1.7", "bond0", "bond0.7", "br0", "veth1", "docker0", "lo", "a", "b", "none"];
         assert_eq!(all.into_iter().filter(leads).collect::<Vec<_>>(), ["eth0", "bond0", "bond0.7", "br0"]);
     }
 
