@@ -1,7 +1,7 @@
 //! Why a PE that has never been reached cannot be reached: messages for a firewall, a wrong interface, a host
 //! without a route to the other.
 
-use std::io;
+use std::{fs, io};
 
 use oxshmem_base::Error;
 use oxshmem_os::descriptors;
@@ -112,6 +112,15 @@ fn words(
             descriptors::limit()
         ));
     }
+    if had("os error 28") {
+        // ENOSPC: a socket was made, and could not be watched.
+        let most = fs::read_to_string("/proc/sys/fs/epoll/max_user_watches").unwrap_or_default();
+        return error.fix(format!(
+            "raise the number of sockets that a user may watch on a host (sysctl fs.epoll.max_user_watches), which is {}: a PE watches the \
+             connection to each PE of other nodes twice",
+            most.trim()
+        ));
+    }
     if here.host == there.host {
         // No firewall and no choice of an interface stands between the PEs of one host.
         let look = if look.is_empty() { "see whether that PE is stopped, or the host overloaded; " } else { look };
@@ -162,6 +171,17 @@ mod tests {
         assert!(!any.contains("has ended"), "{any}");
         let named = say(Some((41000, 41009)));
         assert!(named.contains("to ports 41000-41009") && !named.contains("SHMEM_TCP_PORTS="), "{named}");
+    }
+
+    #[test]
+    fn the_error_names_a_limit_of_this_host() {
+        let (here, there) = (address("n4", &[("10.0.4.4", "eno1")]), address("n5", &[("10.0.4.5", "eno4")]));
+        for (number, limit) in [(libc::EMFILE, "ulimit -n"), (libc::ENOSPC, "fs.epoll.max_user_watches")] {
+            let why = io::Error::from_raw_os_error(number).to_string();
+            let history = [AddressOutcome { address: "10.0.4.5:41233 (eno4)".into(), why }];
+            let said = words(&here, &there, None, 7, "nothing has been heard of it for 30.0 s", &history).to_string();
+            assert!(said.contains(limit) && !said.contains("firewall"), "{said}");
+        }
     }
 
     #[test]
