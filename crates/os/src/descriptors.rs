@@ -107,6 +107,12 @@ pub fn raise_limit() -> io::Result<u64> {
     Ok(maximum.unwrap_or(u64::MAX))
 }
 
+/// Raises the number of files this process may open where so many do not fit, and nowhere else: programs may count on descriptors being
+/// small numbers.
+pub fn make_room(files: u64) -> io::Result<()> {
+    if limit() < files { raise_limit().map(drop) } else { Ok(()) }
+}
+
 /// Opens /dev/null in the place of each standard stream that is closed, so that no file or socket of the library gets its number: what
 /// the program writes to the stream would go there, into memory that PEs share. Reads and writes fail as those of a closed stream do.
 /// Only makes system calls.
@@ -221,6 +227,30 @@ mod tests {
         }
     }
 
+    /// Runs this test again as a process of its own, in which `variable` is set. Returns its status.
+    fn again(name: &str, variable: &str) -> Option<i32> {
+        let mut child = std::process::Command::new(std::env::current_exe().expect("the test itself"));
+        child.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(variable, "1");
+        child.status().expect("it starts").code()
+    }
+
+    #[test]
+    fn the_limit_is_raised_where_files_do_not_fit() {
+        const CHILD: &str = "OXSHMEM_ROOM_TEST";
+        const RAISED: i32 = 7;
+        if std::env::var_os(CHILD).is_some() {
+            let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
+            let low = Rlimit { current: Some(64), maximum };
+            rustix::process::setrlimit(Resource::Nofile, low).expect("a limit may be lowered");
+            make_room(64).expect("so many fit");
+            let stays = limit() == 64;
+            make_room(65).expect("always allowed");
+            std::process::exit(if stays && limit() == maximum.unwrap_or(u64::MAX) { RAISED } else { 1 });
+        }
+        let name = "descriptors::tests::the_limit_is_raised_where_files_do_not_fit";
+        assert_eq!(again(name, CHILD), Some(RAISED));
+    }
+
     #[test]
     fn a_closed_standard_stream_gives_its_number_to_no_memory() {
         const CHILD: &str = "OXSHMEM_CLOSED_STREAMS_TEST";
@@ -240,10 +270,8 @@ mod tests {
             };
             std::process::exit(if fails && memory.fd().as_raw_fd() > 2 { HELD } else { 1 });
         }
-        let mut child = std::process::Command::new(std::env::current_exe().expect("the test itself"));
         let name = "descriptors::tests::a_closed_standard_stream_gives_its_number_to_no_memory";
-        child.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
-        assert_eq!(child.status().expect("it starts").code(), Some(HELD));
+        assert_eq!(again(name, CHILD), Some(HELD));
     }
 
     #[test]

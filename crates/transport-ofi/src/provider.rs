@@ -7,7 +7,7 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::Atomics;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
-use oxshmem_os::signals;
+use oxshmem_os::{descriptors, signals};
 use oxshmem_transport::driver::Drive;
 use oxshmem_transport::{
     AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
@@ -121,6 +121,11 @@ const DEPTH: Depth = Depth { issued: 512, receives: 128 };
 /// The same on a further rail, which has long transfers only and no messages.
 const FURTHER: Depth = Depth { issued: 64, receives: 0 };
 
+/// Connections of sockets for each PE: two that connect to each other at once may make one each.
+const CONNECTIONS_EACH: u64 = 2;
+/// Descriptors that are no connections: those of the program, of the node's PEs, and of libfabric.
+const OTHER_FILES: u64 = 200;
+
 /// Opens the endpoint of a library that need not be the real one.
 pub(crate) fn open_with(
     library: &'static Libfabric,
@@ -143,6 +148,11 @@ impl Ofi {
     ) -> Result<Self, Error> {
         let engine = engine(library, me, give_up, selection)?;
         let net = Arc::new(Net::new(engine, selection.atomics));
+        if !net.card
+            && let Err(error) = descriptors::make_room(CONNECTIONS_EACH * u64::from(selection.pes) + OTHER_FILES)
+        {
+            tracing::warn!(%error, "the limit of open files cannot be raised");
+        }
         Ok(Self { capabilities: capabilities(&net), net })
     }
 }

@@ -50,10 +50,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let waker = Waker::new(thread.registry(), Token(WAKER))
         .map_err(|e| Error::new("TCP: the progress thread cannot be woken").because(e))?;
     let local = LocalPe::new(participant, own, rails, watched, waker)?;
-    // Only where a connection to each peer might not fit: programs may count on descriptors being small numbers.
-    if descriptors::limit() < local.most_links as u64 + OTHER_FILES
-        && let Err(error) = descriptors::raise_limit()
-    {
+    if let Err(error) = descriptors::make_room(local.most_links as u64 + OTHER_FILES) {
         tracing::warn!(%error, "the limit of open files cannot be raised");
     }
     let pending = PendingConnections::new(listener, named, local.give_up);

@@ -95,8 +95,24 @@ fn most_channels(pes: u32) -> usize {
     usize::try_from(most).unwrap_or(usize::MAX).max(4)
 }
 
+/// Connections of TCP's for each PE: to its serving worker from the two channels that a PE has at least, the runtime's and that of the
+/// default context, and from its channels to the own serving worker.
+const CONNECTIONS_EACH: u64 = 4;
+/// Descriptors that are no connections: those of the program, of the node's PEs, and of workers.
+const OTHER_FILES: u64 = 200;
+
+/// Over TCP the PEs of a large job take more descriptors than the usual limit allows.
+fn make_room(pes: u32) {
+    if let Err(error) = descriptors::make_room(CONNECTIONS_EACH * u64::from(pes) + OTHER_FILES) {
+        tracing::warn!(%error, "the limit of open files cannot be raised");
+    }
+}
+
 impl Net {
     pub(crate) fn new(participant: &Participant<'_>, context: Arc<UcxContext>, atomics: bool) -> Self {
+        if context.by_processors {
+            make_room(participant.pes);
+        }
         // UCX's own atomics are not atomic against those of the processor.
         let sends_messages = context.by_processors && !atomics;
         Self {
