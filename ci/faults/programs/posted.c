@@ -1,4 +1,4 @@
-/* posted set|barrier|finalize|destroy|length|order: the two PEs of a node make different broadcasts. */
+/* posted set|barrier|again|finalize|destroy|length|order: two PEs make different broadcasts. */
 #include <shmem.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +21,13 @@ int main(int argc, char **argv)
         shmem_long_broadcast(team, dest, source, 1, 0);
     if (!strcmp(what, "barrier"))
         shmem_barrier_all();
+    /* All make one broadcast, for which a team between nodes finds memory; then PE 1 misses one. */
+    if (!strcmp(what, "again")) {
+        shmem_long_broadcast(team, dest, source, 1, 0);
+        shmem_barrier_all();
+        if (me == 0) shmem_long_broadcast(team, dest, source, 1, 0);
+        shmem_barrier_all();
+    }
     /* PE 0 sends two elements and goes on; PE 1 comes later, for one. */
     if (!strcmp(what, "length")) {
         if (me) usleep(100000);

@@ -162,6 +162,18 @@ fn a_broadcast_that_a_member_has_missed_is_told_at_the_next_barrier() {
     ]);
 }
 
+/// Between nodes its root goes on at once, too, when the team has its ring.
+#[test]
+fn a_broadcast_that_a_node_has_missed_ends_the_job_at_the_next_barrier() {
+    for options in ["-n 2", "-n 2 --nodes 2"] {
+        let ended = Job::new(options).run(&program("posted.c"), ["again"]).expect(1);
+        ended.says(&[
+            "shmem_barrier_all: the PEs make different calls",
+            "have not made the same broadcasts before this call",
+        ]);
+    }
+}
+
 /// The root has posted another length, and waits in its next collective when PE 1 comes; or it has not gone so far.
 #[test]
 fn a_broadcast_of_another_length_is_told_when_its_root_has_gone_on() {

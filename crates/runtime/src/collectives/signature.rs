@@ -110,7 +110,8 @@ impl Signature {
         Self(self.0 | (mixed.wrapping_mul(0xff51_afd7_ed55_8ccd) >> (u64::BITS - BITS + KIND_BITS)) as u16)
     }
 
-    /// This signature in the exchange of a team that has posted broadcasts: `posted` digests these. The same again gives the signature back.
+    /// This signature in the exchange of a team whose roots of broadcasts went on at once: `posted` digests these broadcasts. The same again
+    /// gives the signature back.
     #[inline(always)]
     pub(crate) const fn after(self, posted: u32) -> Self {
         Self(self.0 ^ (posted >> (u32::BITS - BITS + KIND_BITS)) as u16)

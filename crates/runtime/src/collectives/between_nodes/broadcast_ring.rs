@@ -27,6 +27,10 @@
 //! all its children had acknowledged the half. So the sum that a parent waits for has no acknowledgement of a later turn in place of
 //! a missing one. The sum only grows, from team to team, because an acknowledgement may arrive after the end of its team.
 //!
+//! **Why a node that has missed a broadcast is noticed.** Nobody waits for it in the broadcast, and in a later one it may find the stamp of
+//! the missed one. So the signatures of the team's messages carry a digest of its broadcasts (`leader_wire`), and the next meeting ends
+//! the job.
+//!
 //! `model` has all of this, under a network that is as late and as far out of order as a lane may be.
 
 use core::ptr;
@@ -100,6 +104,7 @@ pub(super) fn broadcast(
     }
     release(call, span, number, |words| &words.announced);
     take(wire.block());
+    team.note_posted(call.signature);
     if leads {
         acknowledge(call, ring);
     }

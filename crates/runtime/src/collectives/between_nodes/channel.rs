@@ -93,9 +93,9 @@ impl<'a> Exchange<'a> {
         Self { call, span, number: call.team.next_exchange() }
     }
 
-    /// The number of the exchange with the signature of the call.
+    /// The number of the exchange with the signature of the call after the team's broadcasts.
     pub(super) fn stamp(&self) -> u64 {
-        self.call.signature.stamp(self.number)
+        self.call.signature.after(self.call.team.posted()).stamp(self.number)
     }
 
     /// Its number.

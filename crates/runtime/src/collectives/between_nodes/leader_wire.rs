@@ -9,7 +9,8 @@
 //! **Wrong messages.** Beside its length each message has the signature of its call (see `signature`). So a leader in another call
 //! is noticed before anything of its message is used. Lengths and places in a message of the same kind of call are bounded by what
 //! the receiver has prepared: its mailbox, its scratch, its dest. A leader whose schedule uses no mailboxes looks at the first
-//! one while it waits.
+//! one while it waits. A root that broadcasts by a ring waits for no other node, so a node that has missed the broadcast is noticed here:
+//! the signatures of messages carry a digest of the team's broadcasts by rings.
 //!
 //! **Longer messages** are put to their place, which must be ready: scratch or a gather buffer that the team has leased, or a dest
 //! whose owner has entered. The signal behind such a put is the head of a message, with the stamp of the run and the signature, so
@@ -33,6 +34,7 @@ use oxshmem_transport::{Issuer, Region, Remote, SignalUpdate, Width};
 
 use crate::collectives::call::Call;
 use crate::collectives::run::Wire;
+use crate::collectives::signature::Signature;
 use crate::memory::control;
 use crate::memory::control::leaders::{MAILBOX_WORDS, SCRATCH};
 use crate::network::lane;
@@ -57,6 +59,8 @@ pub(super) struct Leaders<'a> {
     traffic: Traffic,
     /// The upper half of the words of this run's inline messages.
     stamp: u32,
+    /// The signature that the messages carry: that of the call after the team's broadcasts.
+    signature: Signature,
     /// The caller's scratch, how long it is, and where others have theirs.
     scratch: *mut u8,
     scratch_len: usize,
@@ -109,6 +113,7 @@ impl<'a> Leaders<'a> {
             memory,
             traffic,
             stamp,
+            signature: call.signature.after(call.team.posted()),
             scratch,
             scratch_len,
             scratch_there,
@@ -158,7 +163,7 @@ impl<'a> Leaders<'a> {
         };
         // SAFETY: the caller promises `bytes` readable bytes at `from`.
         let content = if bytes == 0 { &[] } else { unsafe { slice::from_raw_parts(from, bytes) } };
-        let length = write(message, self.stamp, self.call.signature, (place, offset), content);
+        let length = write(message, self.stamp, self.signature, (place, offset), content);
         let to = self.remote(to, control::offset(self.mailbox(word).as_ptr()));
         // SAFETY: a mailbox of the leader holds the message, which `put` has copied when it returns.
         lane::issue(self.call.name, |lane| unsafe { lane.put(to, message.as_ptr().cast(), 8 * length) });
@@ -216,14 +221,20 @@ impl<'a> Leaders<'a> {
         // the number of the synchronising run before it, whose messages are still there.
         let mailbox = self.memory.mailbox(0, MAILBOX_WORDS);
         let foreign = || match self.traffic {
-            Traffic::Synchronising => arrived(mailbox, self.stamp, self.call.signature).err().map(Err),
+            Traffic::Synchronising => arrived(mailbox, self.stamp, self.signature).err().map(Err),
             Traffic::OneWay { .. } => None,
         };
         let come = wait::until(self.reason(word.as_ptr() as usize), None, || {
             let reached = (word.load(Acquire) >= value).then_some(Ok(()));
             reached.or_else(foreign)
         });
-        come.unwrap_or_else(|theirs| self.call.differs(None, theirs));
+        come.unwrap_or_else(|theirs| self.differs(theirs));
+    }
+
+    /// Ends the job: a message has another signature.
+    #[cold]
+    fn differs(&self, theirs: Signature) -> ! {
+        self.call.differs(None, theirs.after(self.call.team.posted()))
     }
 
     fn reason(&self, address: usize) -> Reason<'a> {
@@ -252,7 +263,7 @@ impl Wire for Leaders<'_> {
         let start = Remote { region, ..self.remote(to, start + offset as u64) };
         let (at, update) = match signal {
             PutSignal::Set { word, .. } if self.way.mailbox > 0 => {
-                let head = head(self.stamp, self.call.signature, IN_PLACE);
+                let head = head(self.stamp, self.signature, IN_PLACE);
                 (control::offset(self.mailbox(word).as_ptr()), SignalUpdate::Set(head))
             }
             PutSignal::Set { word, value } => (control::offset(self.memory.word(word)), SignalUpdate::Set(value)),
@@ -302,13 +313,13 @@ impl Wire for Leaders<'_> {
         }
         let mailbox = self.mailbox(word);
         let message = wait::until(self.reason(mailbox.as_ptr() as usize), None, || {
-            arrived(mailbox, self.stamp, self.call.signature).transpose()
+            arrived(mailbox, self.stamp, self.signature).transpose()
         });
         match message {
             Ok(IN_PLACE) if !self.way.private => {}
             Ok(IN_PLACE) => self.call.differs(None, self.call.signature),
             Ok(bytes) => self.take(mailbox, bytes),
-            Err(theirs) => self.call.differs(None, theirs),
+            Err(theirs) => self.differs(theirs),
         }
     }
 

@@ -144,7 +144,7 @@ fn exchange_batch(
                 let theirs = |node: u32| unsafe { header(node).read() };
                 let bring = (0..span.nodes()).filter(|&node| batch.brings(node));
                 if let Some(node) = bring.into_iter().find(|&node| theirs(node) != stamp) {
-                    call.differs(Some(span.leader(node)), signature_of(theirs(node)));
+                    call.differs(Some(span.leader(node)), signature_of(theirs(node)).after(team.posted()));
                 }
             }
         }

@@ -20,9 +20,9 @@ pub(super) fn gather_node(call: Call<'_>, span: &Span, number: u64) {
         return;
     }
     let (team, leader) = (call.team, span.my_leader());
-    let arrivals = &team.place(leader).arrivals.0;
+    let (arrivals, stamp) = (&team.place(leader).arrivals.0, call.signature.after(team.posted()).stamp(number));
     if team.my != leader {
-        arrivals::sign(team, call.signature.stamp(number));
+        arrivals::sign(team, stamp);
         // The chain of read-modify-writes orders every member's stores before the leader's load of the last one.
         let arrived = arrivals.fetch_add(arrivals::arrival(call), Release) + arrivals::arrival(call);
         if arrived as u32 == others {
@@ -37,7 +37,7 @@ pub(super) fn gather_node(call: Call<'_>, span: &Span, number: u64) {
     });
     if arrived != u64::from(others) * arrivals::arrival(call) {
         let members = span.here().filter(|&member| member != team.my);
-        arrivals::find_different(call, members, call.signature.stamp(number));
+        arrivals::find_different(call, members, stamp);
     }
     // No member counts in again before the release.
     arrivals.store(0, Relaxed);

@@ -83,7 +83,7 @@ impl<'a> NodeParts<'a> {
                 if number_of(theirs(node)) != self.exchange.number() {
                     call.differs_from(span.leader(node));
                 }
-                call.differs(Some(span.leader(node)), signature_of(theirs(node)));
+                call.differs(Some(span.leader(node)), signature_of(theirs(node)).after(call.team.posted()));
             }
         }
     }

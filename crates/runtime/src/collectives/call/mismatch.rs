@@ -130,16 +130,18 @@ impl<'a> Mismatch<'a> {
         self.is_like() && self.call.signature.ends_team()
     }
 
-    /// Whether the caller is in a broadcast, whose words have no digest of those before.
+    /// Whether the caller is in a broadcast, whose words on a node, and in a ring, have no digest of those before.
     fn is_in_broadcast(&self) -> bool {
         self.call.signature.is_like(Signature::of(CallKind::Broadcast))
     }
 
-    /// Whether both are in the same call, after different broadcasts that were posted; or the member has made another broadcast than the
-    /// caller, and has gone on.
+    /// Whether both are in the same call, after different broadcasts whose roots have gone on; or the member has made another broadcast
+    /// than the caller, and has gone on. Between nodes that is known where it is known which member it is.
     fn is_of_broadcasts(&self) -> bool {
-        let is_declared = self.said.is_some_and(|said| said.signature() == self.theirs.bits());
-        self.is_like() && !is_declared && self.call.team.posts
+        let Self { call, theirs, said, .. } = self;
+        let is_declared = said.is_some_and(|said| said.signature() == theirs.bits());
+        let may_be_ahead = call.team.posts || said.is_some() && call.team.ring.lease.number().is_some();
+        self.is_like() && !is_declared && may_be_ahead
     }
 
     /// How many bytes the member passes, if that alone differs.
@@ -170,10 +172,15 @@ impl<'a> Mismatch<'a> {
     fn other_broadcast(self) -> Error {
         let Self { call, mine, who, me, members, all, .. } = self;
         let own = words(call.signature, mine, false);
-        Error::new(format!("{}: {members} make different calls", call.name))
-            .because(format!(
+        let why = if call.team.span.is_some() {
+            format!("{who} has made other broadcasts than this PE ({me}), which is in {own}")
+        } else {
+            format!(
                 "{who} has made a broadcast of another length or from another root, and has gone on, where this PE ({me}) is in {own}"
-            ))
+            )
+        };
+        Error::new(format!("{}: {members} make different calls", call.name))
+            .because(why)
             .fix(format!("let {all} make the same collective calls with the same arguments in the same order"))
     }
 
@@ -210,6 +217,9 @@ impl<'a> Mismatch<'a> {
     /// The error of members that are in different calls.
     fn other_calls(self) -> Error {
         let have_types = self.is_like() && self.said.is_some_and(|said| said.root() != self.mine.root());
+        // Nobody between nodes says which of the two it is.
+        let apart =
+            if self.is_like() && self.said.is_none() { " with other arguments or after other broadcasts" } else { "" };
         let Self { call, mine, theirs, said, who, me, members, all } = self;
         let own = words(call.signature, mine, have_types);
         let other = words(theirs, said.unwrap_or_default(), have_types);
@@ -228,7 +238,7 @@ impl<'a> Mismatch<'a> {
             format!("let {all} make the same collective calls with the same arguments in the same order")
         };
         Error::new(format!("{}: {members} make different calls", call.name))
-            .because(format!("{who} is in {other}, this PE ({me}) in {own}"))
+            .because(format!("{who} is in {other}{apart}, this PE ({me}) in {own}"))
             .fix(fix)
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct TeamCounters {
     exchanges: AtomicU64,
     /// That of the last announcement. A broadcast through levels takes several numbers.
     announcements: AtomicU64,
-    /// A digest of the broadcasts that were posted.
+    /// A digest of the broadcasts whose root went on at once.
     posted: AtomicU32,
     /// That of the last announcement that all members are known to have taken, or the number from which the team goes on.
     taken: AtomicU64,
@@ -61,13 +61,14 @@ impl TeamState {
         self.counters.taken.load(Relaxed)
     }
 
-    /// A digest of the broadcasts that members have posted and taken so far: members that have made the same ones have the same digest.
+    /// A digest of the broadcasts so far whose roots went on at once, on a node or by a ring between nodes: members that have made the same
+    /// ones have the same digest.
     #[inline(always)]
     pub(crate) fn posted(&self) -> u32 {
         self.counters.posted.load(Relaxed)
     }
 
-    /// A broadcast with this signature was posted or taken.
+    /// The caller has made a broadcast with this signature, whose root went on at once.
     #[inline(always)]
     pub(crate) fn note_posted(&self, signature: Signature) {
         let next = (self.posted() ^ u32::from(signature.bits())).wrapping_mul(0x9e37_79b1);
