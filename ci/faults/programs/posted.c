@@ -1,4 +1,4 @@
-/* posted set|barrier|again|finalize|destroy|length|order: two PEs make different broadcasts. */
+/* posted set|shared|left|barrier|again|finalize|destroy|length|order: two PEs make different broadcasts. */
 #include <shmem.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,10 +14,12 @@ int main(int argc, char **argv)
     const char *what = argv[1];
     if (!strcmp(what, "set") && me == 0)
         shmem_broadcast64(dest, source, 1, 0, 0, 0, 2, psync);
-    /* Missed by PE 1, and all meet, or the job ends, or the team. */
-    if (!strcmp(what, "destroy"))
+    if (!strcmp(what, "shared") && me == 0)
+        shmem_long_broadcast(SHMEM_TEAM_SHARED, dest, source, 1, 0);
+    /* Missed by PE 1, and all meet, or the job ends, or the team; or nobody destroys the team. */
+    if (!strcmp(what, "destroy") || !strcmp(what, "left"))
         shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
-    if ((!strcmp(what, "barrier") || !strcmp(what, "finalize") || !strcmp(what, "destroy")) && me == 0)
+    if ((!strcmp(what, "barrier") || !strcmp(what, "finalize") || !strcmp(what, "destroy") || !strcmp(what, "left")) && me == 0)
         shmem_long_broadcast(team, dest, source, 1, 0);
     if (!strcmp(what, "barrier"))
         shmem_barrier_all();

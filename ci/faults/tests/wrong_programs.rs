@@ -151,6 +151,15 @@ fn a_broadcast_of_an_active_set_that_a_member_has_missed_is_told_at_the_end() {
     ]);
 }
 
+/// The team is not destroyed, and does not meet again either.
+#[test]
+fn a_broadcast_of_a_team_that_a_member_has_missed_ends_the_job_in_finalize() {
+    for (what, team) in [("shared", "one of SHMEM_TEAM_SHARED"), ("left", "one of a team of 2 PEs")] {
+        let ended = Job::new("-n 2").run(&program("posted.c"), [what]).expect(1);
+        ended.says(&["shmem_finalize: PE 1 has not made a broadcast that PE 0 has made", team]);
+    }
+}
+
 /// PE 1 has made no collective with data.
 #[test]
 fn a_broadcast_that_a_member_has_missed_is_told_at_the_next_barrier() {

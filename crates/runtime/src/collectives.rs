@@ -28,6 +28,7 @@ mod gather;
 pub(crate) mod levels;
 mod limits;
 mod lookout;
+pub(crate) mod missed_broadcasts;
 pub(crate) mod node_eager;
 pub(crate) mod node_exchange;
 pub(crate) mod on_node;

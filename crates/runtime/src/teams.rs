@@ -4,6 +4,7 @@ pub(crate) mod cache_levels;
 pub(crate) mod context;
 pub(crate) mod leasing;
 pub(crate) mod live_contexts;
+pub(crate) mod live_teams;
 pub(crate) mod members;
 pub(crate) mod numbered_handles;
 pub(crate) mod predefined_handles;

@@ -16,6 +16,7 @@ use crate::calls::{order, request};
 use crate::collectives;
 use crate::collectives::active_set;
 use crate::collectives::choice::Choice;
+use crate::collectives::missed_broadcasts;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::deadlock;
 use crate::diagnosis::debug;
@@ -32,6 +33,7 @@ use crate::start::threads::{self, MULTIPLE};
 use crate::teams::context::ContextHandle;
 use crate::teams::leasing;
 use crate::teams::live_contexts;
+use crate::teams::live_teams;
 use crate::teams::members::Members;
 use crate::teams::team::{TeamHandle, TeamLeases, TeamState};
 use crate::teams::valid_handles;
@@ -114,6 +116,7 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     pace::share_processors(sharing, windows.quarters().processors());
     threads::begin(thread_level);
     live_contexts::begin();
+    live_teams::begin();
     active_set::begin(node.members.len() as u32, node.my_index as u32);
     state::begin(LibraryState { settings, thread_level, choice, heap: Mutex::new(heap), windows });
     let world = fill_predefined_handles(job);
@@ -185,6 +188,7 @@ pub(crate) fn finalize(call: &'static str, others: OtherCalls) {
             lane::complete_all(call);
             if planted!("leaves-without-meeting", true, false) {
                 order::barrier_all_named(call, CallKind::Finalize);
+                missed_broadcasts::demand_all_taken(call);
                 active_set::demand_all_taken(call);
             }
             crate::calls::memory::list_leaks(call);

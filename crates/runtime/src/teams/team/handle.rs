@@ -5,6 +5,7 @@ use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release
 use super::{TeamHandle, TeamObject, TeamState};
 use crate::start::state;
 use crate::teams::context::ContextHandle;
+use crate::teams::live_teams;
 use crate::teams::predefined_handles;
 use crate::teams::valid_handles::{self, HandleKind};
 use crate::transfers::direct::FAST;
@@ -70,6 +71,7 @@ impl TeamHandle {
         // SAFETY: the handle is predefined, whose object lives as long as the process, or `enlist` has just leaked it.
         let object = unsafe { &*self.0 };
         object.state.store(state, Release);
+        live_teams::add(state);
         state
     }
 
@@ -102,6 +104,7 @@ impl TeamHandle {
         if state.is_null() {
             return None;
         }
+        live_teams::remove(state);
         // SAFETY: `fill` leaked it from a box, and no other thread has it, by the caller's promise.
         let mut state = unsafe { Box::from_raw(state) };
         for live in state.contexts.get_mut().drain(..) {
