@@ -1,4 +1,4 @@
-/* posted set|shared|left|barrier|again|finalize|destroy|length|order: two PEs make different broadcasts. */
+/* posted set|set_roots|shared|left|roots|barrier|again|finalize|destroy|length|order: two PEs make different broadcasts. */
 #include <shmem.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +14,11 @@ int main(int argc, char **argv)
     const char *what = argv[1];
     if (!strcmp(what, "set") && me == 0)
         shmem_broadcast64(dest, source, 1, 0, 0, 0, 2, psync);
+    /* Each takes itself for the root. */
+    if (!strcmp(what, "set_roots"))
+        shmem_broadcast64(dest, source, 1, me, 0, 0, 2, psync);
+    if (!strcmp(what, "roots"))
+        shmem_long_broadcast(SHMEM_TEAM_SHARED, dest, source, 1, me);
     if (!strcmp(what, "shared") && me == 0)
         shmem_long_broadcast(SHMEM_TEAM_SHARED, dest, source, 1, 0);
     /* Missed by PE 1, and all meet, or the job ends, or the team; or nobody destroys the team. */

@@ -160,6 +160,18 @@ fn a_broadcast_of_a_team_that_a_member_has_missed_ends_the_job_in_finalize() {
     }
 }
 
+#[test]
+fn two_roots_of_one_broadcast_are_named_in_finalize() {
+    for (what, team) in [("roots", "one of SHMEM_TEAM_SHARED"), ("set_roots", "logPE_stride 0 and PE_size 2")] {
+        let ended = Job::new("-n 2").run(&program("posted.c"), [what]).expect(1);
+        ended.says(&[
+            "shmem_finalize: PE 0 and PE 1 have each made one broadcast as its root",
+            team,
+            "the same PE_root",
+        ]);
+    }
+}
+
 /// PE 1 has made no collective with data.
 #[test]
 fn a_broadcast_that_a_member_has_missed_is_told_at_the_next_barrier() {

@@ -28,6 +28,7 @@ use oxshmem_base::Error;
 use oxshmem_schedule::strided_team::Triplet;
 use parking_lot::Mutex;
 
+use crate::collectives::missed_broadcasts;
 use crate::collectives::signature::number_of;
 use crate::diagnosis::errors;
 use crate::memory::control::seat::Seat;
@@ -182,21 +183,26 @@ pub(crate) fn end() {
     across_nodes::end();
 }
 
-/// Ends the job if a member of a set has missed a posted broadcast, which nobody has noticed if the set has not met again. All PEs have
-/// made their last collective of a set.
+/// Ends the job if a member of a set has missed a posted broadcast, or two have been the roots of one, which nobody has noticed if the set
+/// has not met again. All PEs have made their last collective of a set.
 pub(crate) fn demand_all_taken(call: &'static str) {
-    let in_words = |known: &KnownSet| {
+    let error = |known: &KnownSet| {
         let (team, SetName { start, log_stride, size, .. }) = (&known.team, known.name);
-        let (other, me) = (team.world(known.behind()?), team.world(team.my));
-        Some((format!("PE_start {start}, logPE_stride {log_stride} and PE_size {size}"), other, me))
+        let set = format!("the active set with PE_start {start}, logPE_stride {log_stride} and PE_size {size}");
+        if let Some(other) = known.behind() {
+            let (other, me) = (team.world(other), team.world(team.my));
+            let error = Error::new(format!("{call}: PE {other} has not made a broadcast that PE {me} has made"))
+                .because(format!("the broadcast is one of {set}"))
+                .fix("let all members of the set make the call with the same pSync array");
+            return Some(error);
+        }
+        let has_posted = team.posted() != 0 && known.is_there();
+        let roots = if has_posted { missed_broadcasts::two_roots(team) } else { None }?;
+        Some(missed_broadcasts::two_roots_of(call, roots.map(|root| team.world(root)), &set))
     };
-    let found = KNOWN.lock().iter().flat_map(HashMap::values).find_map(|known| in_words(known));
-    if let Some((set, other, me)) = found {
-        errors::fail(
-            &Error::new(format!("{call}: PE {other} has not made a broadcast that PE {me} has made"))
-                .because(format!("the broadcast is one of the active set with {set}"))
-                .fix("let all members of the set make the call with the same pSync array"),
-        );
+    let found = KNOWN.lock().iter().flat_map(HashMap::values).find_map(|known| error(known));
+    if let Some(error) = found {
+        errors::fail(&error);
     }
 }
 

@@ -1,35 +1,59 @@
-//! Broadcasts of teams on one node that a member has missed, when the team has not met again: the root of a posted broadcast goes on
-//! (`node_eager`), and the digest of these broadcasts is compared in meetings alone. `active_set` looks at its sets.
+//! Broadcasts of teams on one node that a member has missed, or of which each of two members takes itself for the root, when the team has
+//! not met again: the root of a posted broadcast goes on (`node_eager`), and the digest of these broadcasts is compared in meetings alone.
+//! `active_set` looks at its sets.
 
 use core::sync::atomic::Ordering::Acquire;
 
 use oxshmem_base::Error;
 
+use crate::collectives::node_eager;
 use crate::collectives::signature::number_of;
 use crate::diagnosis::errors;
 use crate::teams::live_teams;
 use crate::teams::team::{TeamHandle, TeamState};
 
-/// Ends the job if a member of a team that lives has missed a posted broadcast. All PEs have made their last collective.
+/// Ends the job if members of a team that lives have not made the same posted broadcasts. All PEs have made their last collective.
 pub(crate) fn demand_all_taken(call: &'static str) {
-    let found = live_teams::find(|team| Some((in_words(team), team.world(behind(team)?), team.world(team.my))));
-    if let Some((team, other, me)) = found {
-        errors::fail(
-            &Error::new(format!("{call}: PE {other} has not made a broadcast that PE {me} has made"))
-                .because(format!("the broadcast is one of {team}, which has not met since then"))
-                .fix("let all members of the team make the call"),
-        );
+    if let Some(error) = live_teams::find(|team| difference(call, team)) {
+        errors::fail(&error);
     }
 }
 
-/// A member that has not taken a broadcast which the caller has posted or taken.
-fn behind(team: &TeamState) -> Option<u32> {
-    // Where the team has posted nothing, the words may be those of an earlier team with the slot.
+fn difference(call: &str, team: &TeamState) -> Option<Error> {
+    // Where a team has posted nothing, the words may be those of an earlier team with the slot.
     if team.span.is_some() || team.posted() == 0 {
         return None;
     }
+    if let Some(other) = behind(team) {
+        let (other, me) = (team.world(other), team.world(team.my));
+        let error = Error::new(format!("{call}: PE {other} has not made a broadcast that PE {me} has made"))
+            .because(format!("the broadcast is one of {}, which has not met since then", in_words(team)))
+            .fix("let all members of the team make the call");
+        return Some(error);
+    }
+    let roots = two_roots(team)?.map(|root| team.world(root));
+    Some(two_roots_of(call, roots, &in_words(team)))
+}
+
+/// The error of PEs that have each been the root of the last broadcast of a team or set, which is named in words.
+pub(crate) fn two_roots_of(call: &str, [one, other]: [u32; 2], team: &str) -> Error {
+    Error::new(format!("{call}: PE {one} and PE {other} have each made one broadcast as its root"))
+        .because(format!("the broadcast is the last one of {team}"))
+        .fix("pass the same PE_root on all members")
+}
+
+/// A member that has not taken a broadcast which the caller has posted or taken, in a team that has posted.
+fn behind(team: &TeamState) -> Option<u32> {
     let taken = |member: u32| number_of(team.place(member).words.0.taken.load(Acquire));
     (0..team.size).find(|&member| taken(member) < team.announcements())
+}
+
+/// Two members that have each posted the last broadcast of a team that has posted.
+pub(crate) fn two_roots(team: &TeamState) -> Option<[u32; 2]> {
+    let number = team.announcements();
+    let posted = |member: &u32| number_of(node_eager::entry(team, *member, number).stamp.load(Acquire)) == number;
+    let mut roots = (0..team.size).filter(posted);
+    Some([roots.next()?, roots.next()?])
 }
 
 fn in_words(team: &TeamState) -> String {
@@ -43,33 +67,33 @@ fn in_words(team: &TeamState) -> String {
 mod tests {
     use super::*;
     use crate::collectives::call::Call;
-    use crate::collectives::node_eager;
     use crate::collectives::signature::CallKind;
     use crate::memory::control;
     use crate::teams::members::Members;
 
     #[test]
-    fn a_member_that_has_missed_a_broadcast_is_found_and_words_of_an_earlier_team_are_not_looked_at() {
+    fn a_member_that_has_missed_a_broadcast_and_two_roots_of_one_are_found() {
         control::tests::windows();
-        let team = |my, base| TeamState::new(Members::Triplet { start: 0, stride: 1 }, 2, my, 30, base);
-        let broadcast = |team: &TeamState| {
+        let team = |my| TeamState::new(Members::Triplet { start: 0, stride: 1 }, 2, my, 30, 3);
+        let broadcast = |team: &TeamState, root: u32| {
             let (call, mut word) = (Call::of(team, "test", CallKind::Broadcast), 7_u64);
             // SAFETY: the word has eight bytes, which fit an entry.
             unsafe {
-                match team.my {
-                    0 => node_eager::post(call, (&raw const word).cast(), 8),
-                    _ => node_eager::take(call, 0, (&raw mut word).cast(), 8),
+                if team.my == root {
+                    node_eager::post(call, (&raw const word).cast(), 8);
+                } else {
+                    node_eager::take(call, root, (&raw mut word).cast(), 8);
                 }
             }
         };
-        let [root, other] = [team(0, 3), team(1, 3)];
-        assert_eq!((behind(&root), behind(&other)), (None, None));
-        broadcast(&root);
-        assert_eq!((behind(&root), behind(&other)), (Some(1), None));
-        broadcast(&other);
-        assert_eq!((behind(&root), behind(&other)), (None, None));
-        broadcast(&root);
-        // The next team with the slot has posted nothing.
-        assert_eq!((behind(&root), behind(&team(0, 5))), (Some(1), None));
+        let [one, other] = [team(0), team(1)];
+        assert_eq!((one.posted(), other.posted()), (0, 0));
+        broadcast(&one, 0);
+        assert_eq!(behind(&one), Some(1));
+        broadcast(&other, 0);
+        assert_eq!((behind(&one), behind(&other), two_roots(&one)), (None, None, None));
+        broadcast(&one, 0);
+        broadcast(&other, 1);
+        assert_eq!((behind(&one), two_roots(&one), two_roots(&other)), (None, Some([0, 1]), Some([0, 1])));
     }
 }

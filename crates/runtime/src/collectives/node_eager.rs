@@ -78,7 +78,7 @@ pub(crate) unsafe fn fill(source: *const u8, bytes: usize, buffer: *mut u8) {
 
 /// The entry of member `root` for a broadcast of this number.
 #[inline(always)]
-fn entry(team: &TeamState, root: u32, number: u64) -> &'static Entry {
+pub(crate) fn entry(team: &TeamState, root: u32, number: u64) -> &'static Entry {
     &team.eager(root).ring[number as usize % ENTRIES]
 }
 
