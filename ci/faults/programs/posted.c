@@ -1,4 +1,5 @@
-/* posted set|set_roots|shared|left|roots|barrier|again|finalize|destroy|length|order: two PEs make different broadcasts. */
+/* posted set|set_roots|set_again|shared|left|left_again|roots|barrier|again|finalize|destroy|length|order: two PEs make
+ * different broadcasts. */
 #include <shmem.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,15 @@ int main(int argc, char **argv)
     const char *what = argv[1];
     if (!strcmp(what, "set") && me == 0)
         shmem_broadcast64(dest, source, 1, 0, 0, 0, 2, psync);
+    /* All make the first one. */
+    if (!strcmp(what, "set_again"))
+        for (int i = 0; i < 2 - me; i++)
+            shmem_broadcast64(dest, source, 1, 0, 0, 0, 2, psync);
+    if (!strcmp(what, "left_again")) {
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
+        for (int i = 0; i < 2 - me; i++)
+            shmem_long_broadcast(team, dest, source, 1, 0);
+    }
     /* Each takes itself for the root. */
     if (!strcmp(what, "set_roots"))
         shmem_broadcast64(dest, source, 1, me, 0, 0, 2, psync);
@@ -24,7 +34,8 @@ int main(int argc, char **argv)
     /* Missed by PE 1, and all meet, or the job ends, or the team; or nobody destroys the team. */
     if (!strcmp(what, "destroy") || !strcmp(what, "left"))
         shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
-    if ((!strcmp(what, "barrier") || !strcmp(what, "finalize") || !strcmp(what, "destroy") || !strcmp(what, "left")) && me == 0)
+    const int is_missed = !strcmp(what, "barrier") || !strcmp(what, "finalize") || !strcmp(what, "destroy") || !strcmp(what, "left");
+    if (is_missed && me == 0)
         shmem_long_broadcast(team, dest, source, 1, 0);
     if (!strcmp(what, "barrier"))
         shmem_barrier_all();

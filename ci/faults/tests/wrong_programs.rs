@@ -160,6 +160,17 @@ fn a_broadcast_of_a_team_that_a_member_has_missed_ends_the_job_in_finalize() {
     }
 }
 
+/// Between nodes the root goes on when the team or set has its ring.
+#[test]
+fn a_later_broadcast_that_a_member_has_missed_ends_the_job_in_finalize() {
+    for options in ["-n 2", "-n 2 --nodes 2"] {
+        for (what, team) in [("left_again", "one of a team of 2 PEs"), ("set_again", "logPE_stride 0 and PE_size 2")] {
+            let ended = Job::new(options).run(&program("posted.c"), [what]).expect(1);
+            ended.says(&["shmem_finalize: PE 1 has not made a broadcast that ", " made", team]);
+        }
+    }
+}
+
 #[test]
 fn two_roots_of_one_broadcast_are_named_in_finalize() {
     for (what, team) in [("roots", "one of SHMEM_TEAM_SHARED"), ("set_roots", "logPE_stride 0 and PE_size 2")] {

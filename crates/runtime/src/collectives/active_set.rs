@@ -187,8 +187,7 @@ pub(crate) fn end() {
 /// has not met again. All PEs have made their last collective of a set.
 pub(crate) fn demand_all_taken(call: &'static str) {
     let error = |known: &KnownSet| {
-        let (team, SetName { start, log_stride, size, .. }) = (&known.team, known.name);
-        let set = format!("the active set with PE_start {start}, logPE_stride {log_stride} and PE_size {size}");
+        let (team, set) = (&known.team, in_words(known.name));
         if let Some(other) = known.behind() {
             let (other, me) = (team.world(other), team.world(team.my));
             let error = Error::new(format!("{call}: PE {other} has not made a broadcast that PE {me} has made"))
@@ -201,9 +200,18 @@ pub(crate) fn demand_all_taken(call: &'static str) {
         Some(missed_broadcasts::two_roots_of(call, roots.map(|root| team.world(root)), &set))
     };
     let found = KNOWN.lock().iter().flat_map(HashMap::values).find_map(|known| error(known));
+    #[cfg(not(loom))]
+    let found = found.or_else(|| {
+        let (name, me) = across_nodes::behind()?;
+        Some(missed_broadcasts::behind_others(call, me, &in_words(name)))
+    });
     if let Some(error) = found {
         errors::fail(&error);
     }
+}
+
+fn in_words(SetName { start, log_stride, size, .. }: SetName) -> String {
+    format!("the active set with PE_start {start}, logPE_stride {log_stride} and PE_size {size}")
 }
 
 /// Where the members of a set are while they run a collective.

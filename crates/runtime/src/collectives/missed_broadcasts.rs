@@ -1,14 +1,15 @@
-//! Broadcasts of teams on one node that a member has missed, or of which each of two members takes itself for the root, when the team has
-//! not met again: the root of a posted broadcast goes on (`node_eager`), and the digest of these broadcasts is compared in meetings alone.
-//! `active_set` looks at its sets.
+//! Broadcasts that a member has missed, or of which each of two members takes itself for the root, when the team has not met again: the
+//! root of a broadcast that was posted on a node (`node_eager`) or sent by a ring (`between_nodes::broadcast_ring`) goes on, and the digest
+//! of these broadcasts is compared in meetings alone. `active_set` looks at its sets.
 
-use core::sync::atomic::Ordering::Acquire;
+use core::sync::atomic::{AtomicU64, Ordering::Acquire};
 
 use oxshmem_base::Error;
 
 use crate::collectives::node_eager;
 use crate::collectives::signature::number_of;
 use crate::diagnosis::errors;
+use crate::memory::control;
 use crate::teams::live_teams;
 use crate::teams::team::{TeamHandle, TeamState};
 
@@ -20,8 +21,11 @@ pub(crate) fn demand_all_taken(call: &'static str) {
 }
 
 fn difference(call: &str, team: &TeamState) -> Option<Error> {
+    if team.span.is_some() {
+        return is_behind(team).then(|| behind_others(call, team.world(team.my), &in_words(team)));
+    }
     // Where a team has posted nothing, the words may be those of an earlier team with the slot.
-    if team.span.is_some() || team.posted() == 0 {
+    if team.posted() == 0 {
         return None;
     }
     if let Some(other) = behind(team) {
@@ -33,6 +37,22 @@ fn difference(call: &str, team: &TeamState) -> Option<Error> {
     }
     let roots = two_roots(team)?.map(|root| team.world(root));
     Some(two_roots_of(call, roots, &in_words(team)))
+}
+
+/// The error of a PE of another node than the root's which has missed a broadcast of a team or set, which is named in words.
+pub(crate) fn behind_others(call: &str, me: u32, team: &str) -> Error {
+    Error::new(format!("{call}: PE {me} has not made a broadcast that other PEs have made"))
+        .because(format!("the broadcast is one of {team}, which has not met since then"))
+        .fix("let all members make the call, in active sets with the same pSync array")
+}
+
+/// Whether a broadcast has come by the ring of the caller, a leader, that the caller has not made. All PEs have completed what they have
+/// sent.
+pub(crate) fn is_behind(team: &TeamState) -> bool {
+    let Some(span) = team.span.as_ref().filter(|span| span.my_leader() == team.my) else { return false };
+    let ring = team.ring.lease.number().map(|number| control::broadcast_ring(team.window(span.my_leader()), number));
+    let has_come = |stamp: &AtomicU64| number_of(stamp.load(Acquire)) > team.scheduled_calls();
+    ring.is_some_and(|ring| ring.stamps.iter().any(has_come))
 }
 
 /// The error of PEs that have each been the root of the last broadcast of a team or set, which is named in words.
@@ -68,7 +88,6 @@ mod tests {
     use super::*;
     use crate::collectives::call::Call;
     use crate::collectives::signature::CallKind;
-    use crate::memory::control;
     use crate::teams::members::Members;
 
     #[test]

@@ -8,6 +8,7 @@ use super::recent::{CalledBy, Recent, SetName};
 use super::temporary_meeting::TemporaryMeeting;
 use parking_lot::Mutex;
 
+use crate::collectives::missed_broadcasts;
 use crate::start::threads;
 use crate::teams::leasing;
 use crate::teams::members::Members;
@@ -52,6 +53,13 @@ pub(super) fn known(key: &Key) -> Option<&'static TeamState> {
     let set = SETS.lock().as_ref()?.get(key).copied()?;
     RECENT.keep(set);
     Some(&set.team)
+}
+
+/// A set of which this PE has missed a broadcast, and the number of this PE. All PEs have made their last collective of a set.
+pub(super) fn behind() -> Option<(SetName, u32)> {
+    let sets = SETS.lock();
+    let set = sets.iter().flat_map(HashMap::values).find(|set| missed_broadcasts::is_behind(&set.team))?;
+    Some((set.name, set.team.world(set.team.my)))
 }
 
 /// The team of a pair that meets for the first time; where no slot is free, a meeting for this one collective.

@@ -119,7 +119,7 @@ impl TeamState {
 
     /// The number of the last call that ran a schedule.
     #[inline(always)]
-    fn scheduled_calls(&self) -> u64 {
+    pub(crate) fn scheduled_calls(&self) -> u64 {
         self.counters.scheduled_calls.load(Relaxed)
     }
 
