@@ -1,5 +1,7 @@
-/* Calls a collective with an array that is NULL: ARGUMENTS call, array. Without arguments: prints the names of the calls. */
+/* Calls a collective with an array that is NULL: ARGUMENTS call, array. Without arguments: prints the names of the calls with dest and
+ * source. */
 #include <shmem.h>
+#include <shmemx.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +32,15 @@ int main(int argc, char **argv) {
     else if (IS("shmem_long_alltoalls")) shmem_long_alltoalls(team, to, from, 2, 2, 2);
     else if (IS("shmem_long_sum_inscan")) shmem_long_sum_inscan(team, to, from, 4);
     else if (IS("shmem_long_sum_exscan")) shmem_long_sum_exscan(team, to, from, 4);
+    else if (IS("shmemx_team_alltoallv") || IS("shmemx_team_alltoallv_packed")) {
+        static size_t sizes[64], offsets[64], t_sizes[64], t_offsets[64], t_size;
+        size_t *of = strcmp(argv[2], "t_offsets") == 0 ? NULL : t_offsets, *size = strcmp(argv[2], "t_sizes") == 0 ? NULL : t_sizes;
+        if (IS("shmemx_team_alltoallv")) shmemx_team_alltoallv(to, of, size, from, offsets, sizes, team, NULL);
+        else shmemx_team_alltoallv_packed(to, sizeof dest, strcmp(argv[2], "t_size") == 0 ? NULL : &t_size, from, offsets, sizes, team, NULL);
+    }
+    else if (IS("shmem_ctx_create")) shmem_ctx_create(0, NULL);
+    else if (IS("shmem_team_create_ctx")) shmem_team_create_ctx(team, 0, NULL);
+    else if (IS("shmem_ctx_get_team")) shmem_ctx_get_team(SHMEM_CTX_DEFAULT, NULL);
     else return 3;
     printf("%s has returned\n", call);
     shmem_finalize();

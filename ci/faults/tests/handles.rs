@@ -89,3 +89,23 @@ fn fault_W4_null_arrays_are_named_at_every_level() {
         }
     }
 }
+
+#[test]
+fn fault_W4_null_in_the_place_of_private_memory_that_is_always_used_is_named() {
+    let program = program("null_arrays.c");
+    for (i, (call, argument)) in [
+        ("shmemx_team_alltoallv", "t_offsets"),
+        ("shmemx_team_alltoallv", "t_sizes"),
+        ("shmemx_team_alltoallv_packed", "t_size"),
+        ("shmem_ctx_create", "ctx"),
+        ("shmem_team_create_ctx", "ctx"),
+        ("shmem_ctx_get_team", "team"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let options = ["-n 2", "-n 2 --nodes 2"][i % 2];
+        let job = Job::new(options).env("SHMEM_CHECK", ["0", "1", "2"][i % 3]).run(&program, [call, argument]);
+        refused(job, &[&format!("{call}: {argument} is NULL")]);
+    }
+}

@@ -16,7 +16,11 @@ use crate::teams::via::On;
 /// # Safety
 /// `context` is writable. The functions below ask the same.
 pub unsafe fn create(options: c_long, context: *mut ContextHandle) -> c_int {
-    let Some(world) = TeamHandle::world().state() else { errors::not_initialised("shmem_ctx_create") };
+    const NAME: &str = "shmem_ctx_create";
+    let Some(world) = TeamHandle::world().state() else { errors::not_initialised(NAME) };
+    if context.is_null() {
+        errors::null(NAME, "ctx");
+    }
     let made = on(world, options);
     // SAFETY: the caller promises that `context` is writable.
     unsafe { context.write(made.unwrap_or(ContextHandle::INVALID)) };
@@ -33,6 +37,9 @@ pub unsafe fn team_create_ctx(
     options: c_long,
     context: *mut ContextHandle,
 ) -> c_int {
+    if context.is_null() {
+        errors::null(name, "ctx");
+    }
     let made = match team.named(name, "team") {
         Some(state) => on(state, options),
         // For this one the standard has a result.
@@ -81,6 +88,9 @@ pub unsafe fn destroy(context: ContextHandle) {
 /// # Safety
 /// `team` is writable.
 pub unsafe fn get_team(name: &'static str, context: ContextHandle, team: *mut TeamHandle) -> c_int {
+    if team.is_null() {
+        errors::null(name, "team");
+    }
     let found = context.checked(name).team().map(TeamState::handle);
     // SAFETY: the caller promises that `team` is writable.
     unsafe { team.write(found.unwrap_or(TeamHandle::INVALID)) };

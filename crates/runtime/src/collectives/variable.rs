@@ -30,6 +30,17 @@ pub(crate) enum BlockTargets {
     Packed { target: *mut u8, room: usize, total: *mut usize },
 }
 
+impl BlockTargets {
+    /// The argument that is NULL, if one of the caller's own arrays is.
+    fn missing(self) -> Option<&'static str> {
+        let arrays = match self {
+            Self::Places { offsets, sizes, .. } => [("t_offsets", offsets), ("t_sizes", sizes.cast_const())],
+            Self::Packed { total, .. } => [("t_size", total.cast_const()); 2],
+        };
+        arrays.into_iter().find(|(_, array)| array.is_null()).map(|(name, _)| name)
+    }
+}
+
 /// Every member fetches its block from every member.
 ///
 /// # Safety
@@ -39,6 +50,9 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: BlockTarget
     let call = call.declare(CallKind::Alltoallv, 0, 0);
     let (mine, words) = (call.team.my as usize, length::bytes::<usize>(call.team.size as usize));
     call.look_at([("s_offsets", (blocks.offsets.cast(), words)), ("s_sizes", (blocks.sizes.cast(), words))]);
+    if let Some(argument) = into.missing() {
+        errors::null(call.name, argument);
+    }
     call.enter();
     // The words of all members on the caller's block, all under way at once.
     let mut said = vec![[0_usize; 2]; call.team.size as usize];
