@@ -149,6 +149,7 @@ static void issue_barrier(void)
     X(sum_of_doubles, shmem_double_sum_reduce(WORLD, (double *)dest, (double *)source, 1))                                    \
     X(sum_of_doubles_long, shmem_double_sum_reduce(WORLD, (double *)long_dest, (double *)long_source, LONG))                  \
     X(xor_set, shmem_long_xor_to_all(dest, source, 1, SET, pwork, psync))                                                     \
+    X(alltoalls_swapped, shmem_long_alltoalls(WORLD, long_dest, long_source, 3, 2, 10))                                       \
     X(inscan, shmem_long_sum_inscan(WORLD, dest, source, 1))                                                                  \
     X(exscan_long, shmem_long_sum_exscan(WORLD, long_dest, long_source, LONG))                                                \
     X(max_of_team, shmem_long_max_reduce(all, dest, source, SHORT))                                                           \

@@ -100,6 +100,7 @@ fn fault_W1_what_crashed_is_named_on_both_sides() {
         ("fcollect", "broadcast", ["shmem_fcollect (8 bytes)", "shmem_broadcast (48 bytes, root 0)"]),
         ("broadcast", "broadcast_root_1", ["root 0", "root 1"]),
         ("alltoall_twice", "alltoall_barrier", ["shmem_alltoall (160 bytes)", "a barrier or sync"]),
+        ("alltoalls", "alltoalls_swapped", ["(80 bytes, dst 2, sst 3)", "(80 bytes, dst 3, sst 2)"]),
         ("split_many", "split_color", ["a split of a team", "a split of a team by colour"]),
     ]
     .into_iter()

@@ -105,7 +105,7 @@ impl Signature {
     pub(crate) const fn with(self, bytes: usize, root: u32) -> Self {
         // The upper bits of a product depend on all bits of its factors; odd constants of the golden ratio mix well. The shift keeps
         // the digests of equally spaced sizes from being equally spaced: members that count in are compared by the sum alone.
-        let product = (bytes as u64 ^ (root as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let product = (bytes as u64 ^ (root as u64).rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = product ^ product >> 32;
         Self(self.0 | (mixed.wrapping_mul(0xff51_afd7_ed55_8ccd) >> (u64::BITS - BITS + KIND_BITS)) as u16)
     }
@@ -163,6 +163,21 @@ pub(crate) const fn signature_of(stamped: u64) -> Signature {
     Signature(stamped as u16)
 }
 
+/// Strides below this stand in the root of a declaration as they are.
+const PLAIN_STRIDES: isize = 1 << 15;
+
+/// What stands for both strides of an all-to-all in the place of a root: exchanged strides are others.
+pub(crate) fn root_of_strides(dst: isize, sst: isize) -> u32 {
+    let are_plain = [dst, sst].iter().all(|stride| (0..PLAIN_STRIDES).contains(stride));
+    let pair = (dst as u32).rotate_left(16) ^ sst as u32;
+    if are_plain { pair } else { pair | 1 << 31 }
+}
+
+/// The strides behind [`root_of_strides`], unless they are too long to stand there.
+pub(crate) fn strides_of_root(root: u32) -> Option<[u32; 2]> {
+    (root >> 31 == 0).then_some([root >> 16, root & 0xffff])
+}
+
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(NAMES.get(usize::from(self.0 >> (BITS - KIND_BITS))).unwrap_or(&"no call of this library"))
@@ -200,6 +215,17 @@ mod tests {
         // Some coincide; a mistake that stays unnoticed by chance does no harm.
         assert!(all(&|i| Signature::of(CallKind::Sum).with(8 * i as usize, 0)).len() >= 60);
         assert!(all(&|i| Signature::of(CallKind::Broadcast).with(64, i)).len() >= 60);
+    }
+
+    #[test]
+    fn strides_have_a_root_that_tells_which_is_which() {
+        for (dst, sst) in [(1, 1), (2, 3), (3, 2), (1, 6), (0, PLAIN_STRIDES - 1), (PLAIN_STRIDES - 1, 0)] {
+            assert_eq!(strides_of_root(root_of_strides(dst, sst)), Some([dst as u32, sst as u32]));
+        }
+        for (dst, sst) in [(PLAIN_STRIDES, 1), (1, PLAIN_STRIDES), (-1, 1), (1, isize::MIN)] {
+            assert_eq!(strides_of_root(root_of_strides(dst, sst)), None, "{dst} {sst}");
+        }
+        assert_ne!(root_of_strides(1 << 20, 2), root_of_strides(2, 1 << 20));
     }
 
     #[test]

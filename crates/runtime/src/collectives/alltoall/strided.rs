@@ -12,7 +12,7 @@ use crate::collectives::limits::{FAR_APART, PAYLOAD_BYTES, PIECES};
 use crate::collectives::node_eager;
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::words_of;
-use crate::collectives::signature::CallKind;
+use crate::collectives::signature::{CallKind, root_of_strides};
 use crate::collectives::way::{self, Asked};
 use crate::diagnosis::errors;
 use crate::memory::control::PAYLOAD_WORDS;
@@ -31,7 +31,7 @@ pub(crate) unsafe fn alltoalls(
     nelems: usize,
 ) {
     let block = length::of(nelems, element);
-    let call = call.declare(CallKind::Alltoalls, block, dst.wrapping_mul(sst) as u32);
+    let call = call.declare(CallKind::Alltoalls, block, root_of_strides(dst, sst));
     if nelems == 0 {
         return;
     }

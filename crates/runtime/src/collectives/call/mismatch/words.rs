@@ -3,7 +3,7 @@
 use oxshmem_base::size;
 use oxshmem_reduce::Kind;
 
-use crate::collectives::signature::{CallKind, Signature};
+use crate::collectives::signature::{CallKind, Signature, strides_of_root};
 use crate::memory::control::CallDeclaration;
 
 /// The verb of a call that has a length.
@@ -22,6 +22,10 @@ pub(super) fn words(signature: Signature, said: CallDeclaration, have_types: boo
     match said.signature() == signature.bits() && (said.bytes, said.root()) != (0, 0) && !signature.ends_team() {
         true if signature.is_like(Signature::of(CallKind::Broadcast)) => {
             format!("{signature} ({}, root {})", size::counted(said.bytes), said.root())
+        }
+        true if signature.is_like(Signature::of(CallKind::Alltoalls)) => {
+            let strides = strides_of_root(said.root()).map(|[dst, sst]| format!(", dst {dst}, sst {sst}"));
+            format!("{signature} ({}{})", size::counted(said.bytes), strides.unwrap_or_default())
         }
         true if have_types && signature.is_reduction() => {
             let of = Kind::ALL.get(said.root() as usize).map_or("another type", |kind| kind.name());
