@@ -41,8 +41,8 @@ fn calls() -> Vec<String> {
 }
 
 /// Barriers and syncs of the world may meet each other. A split that finds a slot for its team sends nothing. A calloc is a
-/// malloc of the same size after which the PE clears its own block. In a broadcast on one node each member reads from and
-/// writes to the arrays that it names itself.
+/// malloc of the same size after which the PE clears its own block. Where no member reads the source of another one each has that which
+/// it names itself.
 fn may_meet(one: &str, other: &str) -> bool {
     let alike = |names: &[&str]| names.contains(&one) && names.contains(&other);
     one == other
@@ -50,6 +50,9 @@ fn may_meet(one: &str, other: &str) -> bool {
         || alike(&["split", "nothing"])
         || alike(&["malloc", "calloc"])
         || alike(&["broadcast_long", "broadcast_elsewhere"])
+        || alike(&["alltoall_long", "alltoall_elsewhere"])
+        || alike(&["fcollect_long", "fcollect_elsewhere"])
+        || alike(&["max_long", "max_in_place"])
 }
 
 /// Runs a pair: it ends with a sentence, or waits until it is ended.
@@ -129,6 +132,20 @@ fn fault_W1_lengths_that_differ_are_named_as_such() {
             let job = Job::new(options).env("SHMEM_CHECK", "1");
             job.run(&MISMATCH, [one, other]).expect(1).says(&["the PEs pass different lengths"]).says(&words);
         }
+    }
+}
+
+/// Each member reads the arrays of the others by its own name for them.
+#[test]
+fn sources_that_differ_are_named_where_members_read_them_from_each_other() {
+    for (one, other) in [
+        ("broadcast_long", "broadcast_elsewhere"),
+        ("alltoall_long", "alltoall_elsewhere"),
+        ("fcollect_long", "fcollect_elsewhere"),
+        ("max_long", "max_in_place"),
+    ] {
+        let ended = Job::new("-n 2").run(&MISMATCH, [one, other]).expect(1);
+        ended.says(&["name different arrays as source", "the same symmetric object as source"]);
     }
 }
 

@@ -111,6 +111,7 @@ fn blank() -> Slot {
             bell_sleepers: AtomicU32::new(0),
             announced: AtomicU64::new(0),
             taken: AtomicU64::new(0),
+            source: AtomicU64::new(0),
             split: SplitStatement::default(),
         }),
     }

@@ -90,7 +90,7 @@ pub unsafe fn exchange(
 pub unsafe fn agree_on_destination(team: TeamHandle, call: &'static str, dest: *const u8, bytes: usize) {
     let team = live(call, team);
     if team.scheduled {
-        Call::new(team, call).enter_to_write(dest, bytes);
+        Call::new(team, call).enter_to_write(dest, bytes, 0);
     }
 }
 

@@ -87,7 +87,7 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
         }
         _ => {}
     }
-    call.enter();
+    call.enter_to_read([("source", source)]);
     for member in call.members_from_me() {
         // SAFETY: the member has entered, so its source is ready.
         unsafe { call.fetch(member, source.add(mine), dest.add(member as usize * bytes), bytes) };

@@ -94,7 +94,7 @@ unsafe fn by_choice(call: Call<'_>, spread: Spread) {
 unsafe fn by_loads(call: Call<'_>, spread: Spread) {
     let Spread { dest, source, bytes, root, to_root } = spread;
     if call.team.my == root {
-        node_exchange::announce(call, || {
+        node_exchange::announce(call, call.compared_name(source), || {
             if to_root && !ptr::eq(dest, source) {
                 // SAFETY: the caller promises symmetric arrays of `bytes` bytes; both are this PE's own, because it is the
                 // root.
@@ -102,7 +102,7 @@ unsafe fn by_loads(call: Call<'_>, spread: Spread) {
             }
         });
     } else {
-        node_exchange::take(call, root, || {
+        node_exchange::take(call, root, call.compared_name(source), || {
             // SAFETY: the root has announced its source and waits for us.
             unsafe { call.fetch(root, source, dest, bytes) };
             call.fetched();

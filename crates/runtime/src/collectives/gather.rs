@@ -69,14 +69,15 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
         }
         (way, Some(span)) => {
             if !matches!(way, CollectiveWay::Gathered(_)) {
-                call.enter_to_write(dest, bytes);
+                // Each member reads its own source alone.
+                call.enter_to_write(dest, bytes, 0);
             }
             // SAFETY: `dest` has a block for every member, and `source` one. Where others put to it, `enter_to_write` has compared
             // that all name the same one.
             unsafe { between_nodes::gather(call, span, way, dest, source, |member| member as usize * bytes) };
         }
         (_, None) => {
-            call.enter();
+            call.enter_to_read([("source", source)]);
             for member in call.members_from_me() {
                 // SAFETY: the member has entered, so its source is ready.
                 unsafe { call.fetch(member, source, dest.add(member as usize * bytes), bytes) };

@@ -60,7 +60,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, reduction: Reduction) {
     }
     let chain = PieceChain { in_order: reduction.law == OperatorLaw::FixedTree };
     let plan = NodePlan::in_pieces(reduction.n as u64, reduction.element as u64);
-    call.enter_to_write(reduction.dest, reduction.bytes());
+    call.enter_to_write(reduction.dest, reduction.bytes(), call.compared_name(reduction.source));
     let before = call.team.pass_exchanges(plan.pieces() + 1);
     // SAFETY: all members name the same destination, and the caller vouches for the arrays.
     unsafe { run(call, &chain, &plan, before, Data::of(reduction)) };

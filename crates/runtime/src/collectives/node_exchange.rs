@@ -146,14 +146,15 @@ pub(crate) fn synchronise(call: Call<'_>) {
     exchange(call, &[], |_, _| {});
 }
 
-/// Says that what the others come for is ready, does something `meanwhile`, and returns when all of them have taken it. No broadcast
-/// between nodes goes this way (`schedule::way`).
-pub(crate) fn announce(call: Call<'_>, meanwhile: impl FnOnce()) {
+/// Says that what the others come for is ready in the array of this name, does something `meanwhile`, and returns when all of them have taken
+/// it. No broadcast between nodes goes this way (`schedule::way`).
+pub(crate) fn announce(call: Call<'_>, source: u64, meanwhile: impl FnOnce()) {
     let team = call.team;
     debug_assert!(team.span.is_none());
     let stamp = call.signature.stamp(team.next_announcement());
     let words = &team.place(team.my).words.0;
-    // The root has its own payload. Both words are of one line.
+    // The root has its own payload. All words are of one line.
+    words.source.store(source, Relaxed);
     words.taken.store(stamp, Relaxed);
     words.announced.store(stamp, Release);
     for other in others(team.my, team.size) {
@@ -165,12 +166,16 @@ pub(crate) fn announce(call: Call<'_>, meanwhile: impl FnOnce()) {
     }
 }
 
-/// Waits for the announcement of member `from`, does `come` and says that it is done.
-pub(crate) fn take(call: Call<'_>, from: u32, come: impl FnOnce()) {
+/// Waits for the announcement of member `from`, which must name the same array as this member, does `come` and says that it is done.
+pub(crate) fn take(call: Call<'_>, from: u32, source: u64, come: impl FnOnce()) {
     let team = call.team;
     debug_assert!(team.span.is_none());
     let stamp = call.signature.stamp(team.next_announcement());
-    until_announced(call, from, &team.place(from).words.0.announced, stamp);
+    let words = &team.place(from).words.0;
+    until_announced(call, from, &words.announced, stamp);
+    if words.source.load(Relaxed) != source {
+        call.other_array(from, "source");
+    }
     come();
     team.place(team.my).words.0.taken.store(stamp, Release);
     nudge(team, from);
@@ -195,7 +200,7 @@ mod tests {
                 let expected: Vec<_> = (0..size).map(|other| [word(round, other); PAYLOAD_WORDS]).collect();
                 assert_eq!(seen, expected);
                 let root = round as u32 % size;
-                if my == root { announce(call, || {}) } else { take(call, root, || {}) }
+                if my == root { announce(call, round, || {}) } else { take(call, root, round, || {}) }
             }
             assert_eq!((team.exchanges(), team.announcements()), (base + 8, base + 8));
         };

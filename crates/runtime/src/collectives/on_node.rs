@@ -50,8 +50,19 @@ impl Call<'_> {
         (my..size).chain(0..my)
     }
 
-    pub(crate) fn enter(self) {
-        node_exchange::synchronise(self);
+    /// All members enter a collective in which they read each other's arrays by the caller's names, arguments that are symmetric: all must
+    /// name the same ones, at most three.
+    pub(crate) fn enter_to_read<const N: usize>(self, arrays: [(&'static str, *const u8); N]) {
+        let words = arrays.map(|(_, array)| self.compared_name(array));
+        if self.have_same(&words) {
+            return;
+        }
+        node_exchange::exchange(self, &words, |member, theirs| {
+            let other = arrays.iter().zip(words.iter().zip(theirs)).find(|(_, (mine, theirs))| mine != theirs);
+            if let Some(((argument, _), _)) = other {
+                self.other_array(member, argument);
+            }
+        });
     }
 
     /// Whether all members have the same words, at most three. They meet by this for the price of a barrier: no member looks at what each of
@@ -63,19 +74,32 @@ impl Call<'_> {
         }
     }
 
-    /// [`Self::enter`] of a collective that writes into the other members' memory: all members must name the same `bytes`
-    /// bytes of `dest`.
-    pub(crate) fn enter_to_write(self, dest: *const u8, bytes: usize) {
-        let words = [self.compared_name(dest), bytes as u64];
+    /// The same of a collective that writes into the other members' memory: all members must name the same `bytes` bytes of `dest`, and
+    /// have the same word about their `source`.
+    pub(crate) fn enter_to_write(self, dest: *const u8, bytes: usize, source: u64) {
+        let words = [self.compared_name(dest), bytes as u64, source];
         if self.have_same(&words) {
             return;
         }
         // Between nodes and in large teams this only finds out which member differs.
         node_exchange::exchange(self, &words, |member, theirs| {
-            if theirs[..2] != words {
+            if theirs[..2] != words[..2] {
                 self.other_destination(member, dest, bytes);
             }
+            if theirs[2] != source {
+                self.other_array(member, "source");
+            }
         });
+    }
+
+    /// Ends the job: `member` names another array than the caller for an argument that members read from each other.
+    #[cold]
+    pub(crate) fn other_array(self, member: u32, argument: &str) -> ! {
+        errors::fail(
+            &Error::new(format!("{}: the members of the team name different arrays as {argument}", self.name))
+                .because(format!("PE {member} of the team names another one than this PE ({})", self.team.my))
+                .fix(format!("pass the same symmetric object as {argument} on all members, also where it is not read")),
+        )
     }
 
     /// Ends the job: `member` names another destination than the caller's `dest`, or another length. What is not symmetric has

@@ -197,7 +197,7 @@ fn with_pointers(count: usize, run: impl FnOnce(&mut [*const u8])) {
 /// # Safety
 /// As for [`reduce`], with elements of `size` bytes, which are those of the kernel.
 unsafe fn in_slices(call: Call<'_>, kernel: Kernel, size: usize, dest: *mut u8, source: *const u8, n: usize) {
-    call.enter_to_write(dest, n * size);
+    call.enter_to_write(dest, n * size, call.compared_name(source));
     let (begin, end) = member_share(n, size, call.team.my as usize, call.team.size as usize);
     if begin < end {
         let bytes = n * size;

@@ -66,7 +66,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
         return unsafe { between_nodes::scan(call, dest, source, n, inclusive) };
     }
-    call.enter_to_write(dest.cast(), bytes);
+    call.enter_to_write(dest.cast(), bytes, call.compared_name(source.cast()));
     let (begin, end) = member_share(n, size_of::<T>(), call.team.my as usize, call.team.size as usize);
     let step = (BLOCK / size_of::<T>()).max(1);
     let mut at = begin;

@@ -53,7 +53,8 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: BlockTarget
     if let Some(argument) = into.missing() {
         errors::null(call.name, argument);
     }
-    call.enter();
+    // A member that sends nothing need not have the source of the others.
+    call.enter_to_read([("s_offsets", blocks.offsets.cast()), ("s_sizes", blocks.sizes.cast())]);
     // The words of all members on the caller's block, all under way at once.
     let mut said = vec![[0_usize; 2]; call.team.size as usize];
     for (member, words) in (0..).zip(&mut said) {

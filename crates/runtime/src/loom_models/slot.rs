@@ -40,10 +40,10 @@ fn share(board: &Board, team: &TeamState, root: u32, value: u64) {
     if team.my == root {
         // SAFETY: between its announcements the source is the root's own; the checker would see it.
         source.with_mut(|word| unsafe { *word = value });
-        announce(Call::new(team, CALL), || {});
+        announce(Call::new(team, CALL), 0, || {});
     } else {
         // SAFETY: the root has announced its source, and waits for us.
-        take(Call::new(team, CALL), root, || source.with(|word| assert_eq!(unsafe { *word }, value)));
+        take(Call::new(team, CALL), root, 0, || source.with(|word| assert_eq!(unsafe { *word }, value)));
     }
 }
 

@@ -287,9 +287,11 @@ pub(crate) struct Words {
     pub(crate) announced: AtomicU64,
     /// Number of the last announcement that this member has taken.
     pub(crate) taken: AtomicU64,
+    /// The name of the array that this member has announced last. Written before `announced`, and again when all have taken that.
+    pub(crate) source: AtomicU64,
     /// The split that took the slot. In a cache line of its own, so that writing it does not disturb waits for the words above.
     #[cfg(not(loom))]
-    _apart: [u64; 4],
+    _apart: [u64; 3],
     pub(crate) split: SplitStatement,
 }
 

@@ -88,7 +88,7 @@ pub(crate) unsafe fn alltoalls(
         };
         return between_nodes::alltoall(call, span, parts, block, lay, take);
     }
-    call.enter();
+    call.enter_to_read([("source", source)]);
     // SAFETY: all members have entered, and leave only after this one; the caller promises the blocks.
     unsafe { blocks.fetch(call) };
     call.leave();

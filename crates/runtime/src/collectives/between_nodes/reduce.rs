@@ -31,7 +31,8 @@ pub(super) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSch
     let plan = Plan::new(span.nodes(), n as u64);
     let (bytes, leader) = (reduction.bytes(), span.my_leader());
     let dest_there = there(call, span, dest, bytes);
-    call.enter_to_write(dest, bytes);
+    // The way depends on whether the reduction is in place.
+    call.enter_to_write(dest, bytes, ptr::eq(dest, source).into());
     let here = span.count(span.node());
     // The node's operand, beside the leader's dest where others land in that: the source of the only member, or the second
     // one's dest.
@@ -127,7 +128,7 @@ unsafe fn by_slices(
 ) {
     let team = call.team;
     let members = team.size as usize;
-    call.enter_to_write(dest, n * element);
+    call.enter_to_write(dest, n * element, call.compared_name(source));
     let (begin, end) = member_share(n, element, team.my as usize, members);
     let step = (WORKING / members / element).clamp(1, n);
     // Each piece begins at an address that suits every type.
