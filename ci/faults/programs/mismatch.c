@@ -130,6 +130,8 @@ static void issue_barrier(void)
     X(broadcast_elsewhere, shmem_long_broadcast(WORLD, long_source, long_dest, LONG, 0))                                      \
     X(alltoall_elsewhere, shmem_long_alltoall(WORLD, long_dest, long_dest, LONG / npes))                                      \
     X(fcollect_elsewhere, shmem_long_fcollect(WORLD, long_dest, long_dest, LONG / npes))                                      \
+    X(max_some, shmem_long_max_reduce(WORLD, long_dest, long_source, 120))                                                    \
+    X(max_of_others, shmem_long_max_reduce(WORLD, long_dest, long_source + 1000, 120))                                        \
     X(max_in_place, shmem_long_max_reduce(WORLD, long_dest, long_dest, LONG))                                                 \
     X(broadcast_set, shmem_broadcast64(dest, source, SHORT, 0, SET, psync))                                                   \
     X(collect, shmem_long_collect(WORLD, dest, source, me % 3))                                                               \

@@ -53,6 +53,7 @@ fn may_meet(one: &str, other: &str) -> bool {
         || alike(&["alltoall_long", "alltoall_elsewhere"])
         || alike(&["fcollect_long", "fcollect_elsewhere"])
         || alike(&["max_long", "max_in_place"])
+        || alike(&["max_some", "max_of_others"])
 }
 
 /// Runs a pair: it ends with a sentence, or waits until it is ended.
@@ -138,13 +139,15 @@ fn fault_W1_lengths_that_differ_are_named_as_such() {
 /// Each member reads the arrays of the others by its own name for them.
 #[test]
 fn sources_that_differ_are_named_where_members_read_them_from_each_other() {
-    for (one, other) in [
-        ("broadcast_long", "broadcast_elsewhere"),
-        ("alltoall_long", "alltoall_elsewhere"),
-        ("fcollect_long", "fcollect_elsewhere"),
-        ("max_long", "max_in_place"),
+    for (options, one, other) in [
+        ("-n 2", "broadcast_long", "broadcast_elsewhere"),
+        ("-n 2", "alltoall_long", "alltoall_elsewhere"),
+        ("-n 2", "fcollect_long", "fcollect_elsewhere"),
+        ("-n 2", "max_long", "max_in_place"),
+        ("-n 4 --nodes 2", "max_long", "max_in_place"),
+        ("-n 4 --nodes 2", "max_some", "max_of_others"),
     ] {
-        let ended = Job::new("-n 2").run(&MISMATCH, [one, other]).expect(1);
+        let ended = Job::new(options).run(&MISMATCH, [one, other]).expect(1);
         ended.says(&["name different arrays as source", "the same symmetric object as source"]);
     }
 }

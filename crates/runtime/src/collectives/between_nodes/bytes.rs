@@ -103,7 +103,9 @@ pub(super) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule,
     let plan = Plan { root: root_node, root_apart: !to_root, ..Plan::new(span.nodes(), bytes as u64) };
     let (my, leader) = (call.team.my, span.my_leader());
     let dest_there = there(call, span, dest, bytes);
-    call.enter_to_write(dest, bytes, 0);
+    // The other members of the root's node, its leader among them, read the root's source.
+    let about_source = if span.count(root_node) > 1 { call.compared_name(source) } else { 0 };
+    call.enter_to_write(dest, bytes, about_source);
     let original = |address| if span.node() == root_node { call.at(root, address, bytes) } else { ptr::null_mut() };
     let arrays = Arrays { dest, room: bytes, source: original(source), ..Arrays::NONE };
     // SAFETY: all have entered and name the same destination, so all of them may be written; the root's source lies in memory of its node.

@@ -138,6 +138,20 @@ impl<'a> Exchange<'a> {
         line.payload.with(|words| look(unsafe { &*words }))
     }
 
+    /// Says, before the caller counts in, in which array its leader will look for its operand.
+    pub(super) fn name_source(&self, source: *const u8) {
+        self.write_line(&[self.call.compared_name(source)]);
+    }
+
+    /// Ends the job if a member of the node, of which all have counted in, has named another array than the caller, a leader.
+    pub(super) fn compare_sources(&self, source: *const u8) {
+        let mine = self.call.compared_name(source);
+        let other = self.span.here().find(|&member| self.read_line(member, |line| line[0]) != mine);
+        if let Some(member) = other {
+            self.call.other_array(member, "source");
+        }
+    }
+
     /// The leader's gather buffer, of a team that has leased buffers.
     pub(super) fn gather(&self) -> *mut u8 {
         let (credit, window) = (self.credit(), self.call.team.window(self.span.my_leader()));

@@ -27,6 +27,7 @@ pub(super) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, re
     let Reduction { kernel, element, dest, source, n, .. } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
     let exchange = Exchange::begin(call, span);
+    exchange.name_source(source);
     exchange.count_in();
     let arrays = |dest, source| Arrays { dest, room: bytes, source, element, kernel: Some(kernel) };
     if span.count(span.node()) == 1 {
@@ -36,6 +37,7 @@ pub(super) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, re
     }
     let buffer = exchange.gather();
     if team.my == span.my_leader() {
+        exchange.compare_sources(source);
         let sources: Vec<*const u8> = span.here().map(|member| call.at(member, source, bytes).cast_const()).collect();
         // SAFETY: all members of the node have counted in, so their sources are ready, and no member looks at the gather buffer.
         unsafe { kernel.fold(buffer, &sources, n, Store::Cached) };

@@ -32,6 +32,16 @@ impl<'a> NodeParts<'a> {
         Self { call, span, with, exchange, outgoing, incoming }
     }
 
+    /// [`Exchange::name_source`], where the leader lays down the shares of its members.
+    pub(super) fn name_source(&self, source: *const u8) {
+        self.exchange.name_source(source);
+    }
+
+    /// [`Exchange::compare_sources`].
+    pub(super) fn compare_sources(&self, source: *const u8) {
+        self.exchange.compare_sources(source);
+    }
+
     /// The caller has laid down its share of the parts.
     pub(super) fn count_in(&self) {
         self.exchange.count_in();

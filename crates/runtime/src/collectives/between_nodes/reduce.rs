@@ -31,8 +31,9 @@ pub(super) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSch
     let plan = Plan::new(span.nodes(), n as u64);
     let (bytes, leader) = (reduction.bytes(), span.my_leader());
     let dest_there = there(call, span, dest, bytes);
-    // The way depends on whether the reduction is in place.
-    call.enter_to_write(dest, bytes, ptr::eq(dest, source).into());
+    // The way depends on whether the reduction is in place, and members of a node read each other's source.
+    let about_source = if span.most() > 1 { call.compared_name(source) } else { ptr::eq(dest, source).into() };
+    call.enter_to_write(dest, bytes, about_source);
     let here = span.count(span.node());
     // The node's operand, beside the leader's dest where others land in that: the source of the only member, or the second
     // one's dest.

@@ -47,10 +47,13 @@ pub(super) unsafe fn reduce(
             // SAFETY: `source` has `n` elements; this place in the outgoing buffer is the caller's, and its last user has left it.
             unsafe { ptr::copy_nonoverlapping(from, to, count(node) * element) };
         }
+    } else {
+        parts.name_source(source);
     }
     parts.count_in();
     let leads = team.my == span.my_leader();
     if leads && !in_order {
+        parts.compare_sources(source);
         for node in 0..nodes {
             let theirs = |member| call.at(member, source, bytes).wrapping_add(place(node) * element).cast_const();
             let sources: Vec<*const u8> = span.here().map(theirs).collect();
