@@ -90,6 +90,22 @@ fn the_status_of_a_race_takes_nothing_from_the_end_of_the_program_and_is_not_tha
 }
 
 #[test]
+fn a_call_that_the_library_refuses_accesses_nothing_however_long_its_arrays_are() {
+    let program = program_with("race/refused.c", &["--race"]);
+    for (call, name) in [
+        ("iput", "shmem_long_iput"),
+        ("ibget", "shmem_long_ibget"),
+        ("put", "shmem_long_put"),
+        ("reduce", "shmem_long_sum_reduce"),
+        ("reduce_block", "shmem_long_sum_reduce"),
+        ("alltoalls", "shmem_long_alltoalls"),
+    ] {
+        let ended = Job::new("-n 2").run(&program, [call]).expect(1).says(&[name, "is not symmetric memory"]);
+        assert!(!ended.stderr.contains("race on"), "{call}: {ended}");
+    }
+}
+
+#[test]
 fn a_copy_that_the_compiler_would_check_is_seen() {
     let checked = ["--race", "-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"];
     let ended = Job::new("-n 2").run(&program_with("race/copies.c", &checked), [""; 0]).expect(FOUND);

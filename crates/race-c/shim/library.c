@@ -17,6 +17,7 @@ static const struct race_library library = {
     .release = pshmem_free,
     .getmem = pshmem_getmem,
     .address_of = pshmem_ptr,
+    .accessible = pshmem_addr_accessible,
     .team_my_pe = pshmem_team_my_pe,
     .team_n_pes = pshmem_team_n_pes,
     .team_translate_pe = pshmem_team_translate_pe,

@@ -43,6 +43,7 @@ struct race_library {
     void (*release)(void *block);
     void (*getmem)(void *dest, const void *source, size_t len, int pe);
     void *(*address_of)(const void *address, int pe);
+    int (*accessible)(const void *address, int pe);
     int (*team_my_pe)(shmem_team_t team);
     int (*team_n_pes)(shmem_team_t team);
     int (*team_translate_pe)(shmem_team_t team, int pe, shmem_team_t other);

@@ -269,6 +269,11 @@ hook! {
         let made = TransferCall {
             way, stream: stream(ctx), pe: world(ctx, pe), nonblocking: false, site: site(node, pc, call)
         };
+        let (far, stride) = if is_put != 0 { (dest, dst) } else { (source, sst) };
+        // Before the first block: there may be billions of them.
+        if node.pieces_leave(far, stride, block, count) {
+            return;
+        }
         for index in 0..count as isize {
             let dest = dest.wrapping_add_signed(index.wrapping_mul(dst));
             transfer(node, strand, &made, dest, source.wrapping_add_signed(index.wrapping_mul(sst)), block);

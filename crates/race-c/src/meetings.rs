@@ -197,6 +197,9 @@ extern "C" fn race_is_root(start: c_int, log_stride: c_int, root: c_int) -> c_in
 hook! {
     fn race_use(dest: *mut c_void, dest_len: usize, source: *const c_void, source_len: usize, pc: *const c_void, call: u16)
     |node, strand| {
+        if node.leaves(dest as usize, dest_len) || node.leaves(source as usize, source_len) {
+            return;
+        }
         let site = site(node, pc, call);
         local(node, strand, source as usize, source_len, AccessKind::Read, site);
         local(node, strand, dest as usize, dest_len, AccessKind::Write, site);
@@ -207,6 +210,9 @@ hook! {
     fn race_use_strided(
         dest: *mut c_void, dst: isize, source: *const c_void, sst: isize, len: usize, count: usize, pc: *const c_void, call: u16
     ) |node, strand| {
+        if node.pieces_leave(dest as usize, dst, len, count) || node.pieces_leave(source as usize, sst, len, count) {
+            return;
+        }
         let site = site(node, pc, call);
         for index in 0..count as isize {
             local(node, strand, (source as usize).wrapping_add_signed(index * sst), len, AccessKind::Read, site);
@@ -225,6 +231,9 @@ hook! {
         for index in 0..count {
             // SAFETY: the program promises the call an offset and a size for each member.
             let (offset, size) = unsafe { (*offsets.add(index), *sizes.add(index)) };
+            if node.leaves(array.wrapping_add(offset), size) {
+                return;
+            }
             local(node, strand, array.wrapping_add(offset), size, kind, site);
         }
     }

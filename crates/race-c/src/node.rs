@@ -14,6 +14,7 @@ use oxshmem_os::statics::{self, Loaded};
 use oxshmem_race::access::MOST_STRANDS;
 use oxshmem_race::cell::CellHalf;
 use oxshmem_race::clock::ClockShape;
+use oxshmem_race::memory::extent;
 use oxshmem_race::{Detector, EXTENTS, LentExtent, MemoryPart, Site, SymmetricPlace};
 use parking_lot::Mutex;
 
@@ -24,6 +25,8 @@ use crate::teams::NamedTeams;
 
 /// The bytes of shadow for one of memory.
 const SHADOW: usize = CELL / 8;
+/// So few bytes of memory that their shadow is not worth a question.
+const FEW: usize = 64 << 10;
 /// All shadows of heaps on a node have at most so many addresses.
 const MOST_SHADOW: usize = 1 << 44;
 /// A node has at most so many strands: clocks grow with the number, and with that of the PEs.
@@ -336,12 +339,23 @@ impl RaceNode {
         self.window(address).map(|at| &self.parts[at])
     }
 
-    /// Whether a transfer of `len` bytes at a symmetric address reaches beyond the symmetric memory. The library refuses it, and accesses
+    /// Whether `len` bytes at a symmetric address reach beyond the symmetric memory. The library refuses such a call, and accesses
     /// nothing.
     #[inline]
     pub(crate) fn leaves(&self, address: usize, len: usize) -> bool {
-        let left = |window: &PartWindow| window.len.checked_sub(address.wrapping_sub(window.start));
-        self.own.iter().filter_map(left).any(|left| 0 < left && left < len)
+        self.pieces_leave(address, 0, len, 1)
+    }
+
+    /// [`RaceNode::leaves`] of `count` pieces of `len` bytes, whose beginnings are `stride` bytes apart.
+    #[inline]
+    pub(crate) fn pieces_leave(&self, address: usize, stride: isize, len: usize, count: usize) -> bool {
+        let Some(window) = self.own.iter().find(|window| address.wrapping_sub(window.start) < window.len) else {
+            return false;
+        };
+        let extent = extent(address - window.start, stride, len, count).filter(|extent| extent.end <= window.len);
+        let Some(extent) = extent else { return true };
+        // A window has room for more than the heap has so far, and the shadow of the rest would take memory.
+        extent.len() > FEW && !standard::is_accessible(window.start + extent.end - 1)
     }
 
     /// The copy of an own symmetric object on a PE of the world, if that is on this node.

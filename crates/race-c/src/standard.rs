@@ -31,6 +31,8 @@ pub struct WatchedLibrary {
     pub getmem: unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int),
     /// `shmem_ptr`
     pub address_of: unsafe extern "C" fn(*const c_void, c_int) -> *mut c_void,
+    /// `shmem_addr_accessible`
+    pub accessible: unsafe extern "C" fn(*const c_void, c_int) -> c_int,
     /// `shmem_team_my_pe`
     pub team_my_pe: unsafe extern "C" fn(*const c_void) -> c_int,
     /// `shmem_team_n_pes`
@@ -178,6 +180,12 @@ pub(crate) unsafe fn pshmem_getmem(dest: *mut c_void, source: *const c_void, len
 pub(crate) unsafe fn pshmem_ptr(address: *const c_void, pe: c_int) -> *mut c_void {
     // SAFETY: the routine takes any address.
     library().map_or(ptr::null_mut(), |library| unsafe { (library.address_of)(address, pe) })
+}
+
+/// Whether the caller's copy of what may be symmetric memory is in use.
+pub(crate) fn is_accessible(address: usize) -> bool {
+    // SAFETY: the routine takes any address, and the caller's number.
+    library().is_some_and(|library| unsafe { (library.accessible)(address as _, (library.my_pe)()) } != 0)
 }
 
 /// # Safety

@@ -1,5 +1,6 @@
 //! The memory that the PEs of a node share: clocks, buckets, lists of signals, shadow cells.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use crate::cell::{ShadowCell, ShadowPart};
@@ -151,9 +152,36 @@ impl<'m> SharedState<'m> {
     }
 }
 
+/// The bytes from the first one of `count` pieces to behind the last one, gaps included: pieces have `len` bytes, and their beginnings are
+/// `stride` bytes apart from `start` on. `None`: there are not so many bytes before or behind it.
+pub fn extent(start: usize, stride: isize, len: usize, count: usize) -> Option<Range<usize>> {
+    let Some(more) = count.checked_sub(1).filter(|_| len > 0) else { return Some(start..start) };
+    let between = stride.unsigned_abs().checked_mul(more)?;
+    let first = if stride < 0 { start.checked_sub(between)? } else { start };
+    Some(first..first.checked_add(between)?.checked_add(len)?)
+}
+
 /// Spreads numbers that lie close together.
 pub(crate) fn mix(number: u64) -> u64 {
     let mixed = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed ^ mixed >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_have_their_gaps_between_them_and_none_begins_before_the_memory() {
+        assert_eq!(extent(64, 0, 24, 1), Some(64..88));
+        assert_eq!(extent(64, 16, 8, 3), Some(64..104));
+        assert_eq!(extent(64, -16, 8, 3), Some(32..72));
+        assert_eq!((extent(64, -16, 8, 5), extent(64, -16, 8, 6)), (Some(0..72), None));
+        // Nothing is nowhere beyond, whatever the stride.
+        assert_eq!((extent(64, isize::MIN, 8, 0), extent(64, isize::MAX, 0, 9)), (Some(64..64), Some(64..64)));
+        for (stride, len, count) in [(8, 8, usize::MAX), (isize::MAX, 8, 4), (isize::MIN, 8, 4), (0, usize::MAX, 1)] {
+            assert_eq!(extent(64, stride, len, count), None, "{stride} {len} {count}");
+        }
+    }
 }

@@ -230,6 +230,7 @@ fn library() -> WatchedLibrary {
         release,
         getmem,
         address_of,
+        accessible,
         team_my_pe,
         team_n_pes,
         team_translate_pe,
@@ -263,6 +264,10 @@ extern "C" fn n_pes() -> c_int {
 
 extern "C" fn address_of(address: *const c_void, pe: c_int) -> *mut c_void {
     locality::ptr(address, pe)
+}
+
+extern "C" fn accessible(address: *const c_void, pe: c_int) -> c_int {
+    locality::addr_accessible(address, pe)
 }
 
 /// A routine of the standard that asks for promises and hands its arguments on to the runtime.
