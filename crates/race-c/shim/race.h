@@ -129,7 +129,9 @@ void race_acquire(uint64_t object);
 void race_barrier_made(uintptr_t barrier, unsigned count);
 unsigned race_barrier_round(uintptr_t barrier);
 void race_thread_made(uint64_t thread, uint32_t strand);
-void race_thread_joined(uint64_t thread);
+/* A thread that is about to be joined, for the call behind that: another one may have its handle then. */
+uint64_t race_thread_known(uint64_t thread);
+void race_thread_joined(uint64_t thread, uint64_t known);
 uint64_t race_this_thread(void);
 /* Whether a runtime of OpenMP tells what its threads do, and whether an address is in its code. */
 int race_runtime_tells(void);

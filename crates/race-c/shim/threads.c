@@ -97,9 +97,10 @@ int thrd_create(thrd_t *thread, thrd_start_t work, void *argument)
 #define JOIN(name, result, good, parameters, arguments)                                                                \
     result name parameters                                                                                             \
     {                                                                                                                  \
+        uint64_t known = race_tells() ? race_thread_known(thread) : 0;                                                 \
         result joined = REAL(name) arguments;                                                                          \
         if (joined == good && race_tells())                                                                            \
-            race_thread_joined(thread);                                                                                \
+            race_thread_joined(thread, known);                                                                         \
         return joined;                                                                                                 \
     }
 JOIN(pthread_join, int, 0, (pthread_t thread, void **value), (thread, value))

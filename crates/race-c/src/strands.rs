@@ -96,11 +96,11 @@ extern "C" fn race_barrier_round(barrier: usize) -> u32 {
     })
 }
 
-/// The caller has joined a thread.
+/// The caller has joined a thread, of which it had asked before what is known.
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
-extern "C" fn race_thread_joined(thread: u64) {
-    if let Some(strand) = threads::joined(thread) {
+extern "C" fn race_thread_joined(thread: u64, known: u64) {
+    if let Some(strand) = threads::joined(thread, known) {
         with(|_, own| own.join(strand as usize));
     }
 }

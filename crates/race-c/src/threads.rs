@@ -1,9 +1,9 @@
 //! The strand that the caller is.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::Release, fence};
 
+use oxshmem_race::JoinableThreads;
 use parking_lot::Mutex;
 
 use crate::node::{self, RaceNode};
@@ -54,7 +54,7 @@ impl Drop for InsideDetector {
 static race_threaded: AtomicU32 = AtomicU32::new(0);
 
 /// The strands of threads that may be joined, by the thread's handle.
-static THREADS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
+static THREADS: Mutex<Option<JoinableThreads>> = Mutex::new(None);
 
 /// The number of the present life.
 fn life() -> u32 {
@@ -127,15 +127,22 @@ pub(crate) fn is_first() -> bool {
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_thread_made(thread: u64, strand: u32) {
-    THREADS.lock().get_or_insert_default().insert(thread, strand);
+    THREADS.lock().get_or_insert_default().add(thread, strand);
 }
 
-/// The strand of a thread that the caller has joined.
-pub(crate) fn joined(thread: u64) -> Option<u32> {
-    THREADS.lock().as_mut().and_then(|threads| threads.remove(&thread))
+/// The thread that the caller is about to join, as far as it is known.
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_thread_known(thread: u64) -> u64 {
+    THREADS.lock().get_or_insert_default().known(thread)
+}
+
+/// The strand of a thread that the caller has joined; `known` is the answer of [`race_thread_known`] before that.
+pub(crate) fn joined(thread: u64, known: u64) -> Option<u32> {
+    THREADS.lock().get_or_insert_default().joined(thread, known)
 }
 
 /// Forgets the threads of another life.
 pub(crate) fn forget_all() {
-    *THREADS.lock() = None;
+    THREADS.lock().get_or_insert_default().forget_all();
 }
