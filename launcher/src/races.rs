@@ -7,11 +7,10 @@ mod found;
 mod page;
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use oxshmem_base::Error;
+use oxshmem_base::{Error, file};
 
 pub(crate) use self::found::FoundRaces;
 use crate::{linked, results};
@@ -52,17 +51,14 @@ impl RacesArgs {
     }
 }
 
-fn read(file: &Path) -> Result<String, Error> {
+fn read(path: &Path) -> Result<String, Error> {
     let unreadable = |why: String| {
-        Error::new(format!("{} has no reports of races", file.display()))
+        Error::new(format!("{} has no reports of races", path.display()))
             .because(why)
             .fix("name the file that SHMEM_RACE_JSON named when the program ran; a program without races writes none")
     };
-    let length = fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
-    if length > LONGEST_FILE {
-        return Err(unreadable(format!("it has {length} bytes, and reports have at most {LONGEST_FILE}")));
-    }
-    let text = fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = file::bytes(path, LONGEST_FILE).map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is no text".into()))?;
     match text.lines().enumerate().find(|(_, line)| !found::is_report(line)) {
         Some((number, _)) => Err(unreadable(format!("line {} is not a report", number + 1))),
         None => Ok(text),
@@ -107,6 +103,13 @@ pub(crate) fn is_python(program: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_without_end_is_refused() {
+        let text = read(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(text.contains("/dev/zero has no reports") && text.contains("it is longer than 64 MiB"), "{text}");
+        assert_eq!(read(Path::new("/dev/null")), Ok(String::new()));
+    }
 
     #[test]
     fn a_program_in_python_is_refused_and_a_script_is_not() {

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use oxshmem_base::file;
 use oxshmem_os::process;
 
 /// The exit status of a process that has reported a race, unless SHMEM_RACE_STATUS names another one.
@@ -45,11 +46,11 @@ pub(crate) fn append(file: &Path, line: &str) {
 pub(crate) fn leave_out(report: &str) -> bool {
     static PARTS: OnceLock<Vec<String>> = OnceLock::new();
     let parts = PARTS.get_or_init(|| {
-        let Some(file) = std::env::var_os("SHMEM_RACE_IGNORE").filter(|name| !name.is_empty()) else {
+        let Some(path) = std::env::var_os("SHMEM_RACE_IGNORE").filter(|name| !name.is_empty()) else {
             return Vec::new();
         };
-        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| {
-            process::say(&format!("oxshmem: SHMEM_RACE_IGNORE: {} cannot be read: {error}\n", file.display()));
+        let text = file::read(&path).unwrap_or_else(|error| {
+            process::say(&format!("oxshmem: SHMEM_RACE_IGNORE: {} cannot be read: {error}\n", path.display()));
             String::new()
         });
         text.lines()
