@@ -39,30 +39,60 @@ pub struct RacesArgs {
 impl RacesArgs {
     /// Writes the page. Returns the races in words, and whether there are none.
     pub fn run(&self) -> Result<(String, bool), Error> {
-        let mut races = FoundRaces::default();
+        let (mut races, mut cut) = (FoundRaces::default(), 0);
         for file in &self.files {
-            races.add(None, &read(file)?);
+            let reports = read(file)?;
+            races.add(None, &reports.whole);
+            cut += reports.cut;
         }
         let mut text = races.told(|_| String::new());
         let names: Vec<String> = self.files.iter().map(|file| file.display().to_string()).collect();
-        write_page(&races, &format!("From {}.", names.join(", ")), &self.source, &self.html)?;
+        let mut lead = format!("From {}.", names.join(", "));
+        if cut > 0 {
+            let reports = if cut == 1 { "1 report is".to_owned() } else { format!("{cut} reports are") };
+            let lost = format!(
+                "{reports} left out, because only their beginnings are there: a disk was full, or PEs were killed while they wrote."
+            );
+            let _ = writeln!(text, "\n{lost}");
+            lead += &format!(" {lost}");
+        }
+        write_page(&races, &lead, &self.source, &self.html)?;
         let _ = writeln!(text, "\npage: {}", self.html.display());
-        Ok((text, races.count() == 0))
+        Ok((text, races.count() == 0 && cut == 0))
     }
 }
 
-fn read(path: &Path) -> Result<String, Error> {
+/// The reports of a file.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct ReportLines {
+    /// Those that are whole, as lines.
+    whole: String,
+    /// How many have only their beginning.
+    cut: usize,
+}
+
+fn read(path: &Path) -> Result<ReportLines, Error> {
     let unreadable = |why: String| {
         Error::new(format!("{} has no reports of races", path.display()))
             .because(why)
             .fix("name the file that SHMEM_RACE_JSON named when the program ran; a program without races writes none")
     };
     let bytes = file::bytes(path, LONGEST_FILE).map_err(|error| unreadable(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is no text".into()))?;
-    match text.lines().enumerate().find(|(_, line)| !found::is_report(line)) {
-        Some((number, _)) => Err(unreadable(format!("line {} is not a report", number + 1))),
-        None => Ok(text),
+    // One that is cut off may end in the middle of a character.
+    let text = String::from_utf8_lossy(&bytes);
+    let mut reports = ReportLines::default();
+    for (line, number) in text.lines().zip(1..) {
+        for part in found::parts(line) {
+            if found::is_report(part) {
+                reports.whole += &format!("{part}\n");
+            } else if found::is_beginning(part) {
+                reports.cut += 1;
+            } else {
+                return Err(unreadable(format!("line {number} is not a report")));
+            }
+        }
     }
+    Ok(reports)
 }
 
 /// Writes the page of the races; `lead` says where they come from.
@@ -102,13 +132,36 @@ pub(crate) fn is_python(program: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     #[test]
     fn a_file_without_end_is_refused() {
         let text = read(Path::new("/dev/zero")).unwrap_err().to_string();
         assert!(text.contains("/dev/zero has no reports") && text.contains("it is longer than 64 MiB"), "{text}");
-        assert_eq!(read(Path::new("/dev/null")), Ok(String::new()));
+        assert_eq!(read(Path::new("/dev/null")), Ok(ReportLines::default()));
+    }
+
+    #[test]
+    fn reports_that_are_cut_off_are_counted_and_hide_no_others() {
+        let folder = TestFolder::new("cut-reports");
+        let report = |text: &str| format!(r#"{{"kind":"race","accesses":[],"text":"{text} {{\"kind\":\""}}"#);
+        let [one, two] = ["one", "zwei ü"].map(report);
+        assert!(found::is_report(&two));
+        let cut = &two.as_bytes()[..two.find('ü').expect("it is there") + 1];
+        // The next PE adds its report behind what another one could not finish.
+        let lines = [one.as_bytes(), b"\n", cut, one.as_bytes(), b"\n{\"ki", two.as_bytes(), b"\n", cut].concat();
+        let whole = format!("{one}\n{one}\n{two}\n");
+        assert_eq!(read(&folder.write("reports.json", lines)), Ok(ReportLines { whole, cut: 3 }));
+        let other = folder.write("other", format!("{one}\n\n"));
+        assert!(read(&other).unwrap_err().to_string().contains("line 2 is not a report"));
+        let arguments =
+            RacesArgs { files: vec![folder.write("cut", cut)], html: folder.join("page"), source: Vec::new() };
+        let (page, is_clean) = arguments.run().expect("it can be read");
+        assert!(page.contains("No races were found.\n\n1 report is left out") && !is_clean, "{page}");
+        let page = std::fs::read_to_string(folder.join("page")).expect("a page");
+        assert!(page.contains("1 report is left out"), "{page}");
     }
 
     #[test]

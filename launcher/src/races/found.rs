@@ -43,6 +43,25 @@ pub(super) fn is_report(line: &str) -> bool {
         .is_ok_and(|report| report["kind"].is_string() && report["accesses"].is_array() && report["text"].is_string())
 }
 
+/// Each report begins so. Inside of one, a backslash stands before each quotation mark of a text.
+const BEGINNING: &str = r#"{"kind":""#;
+
+/// The reports of a line. There are several if the first ones are cut off: PEs write at the end of the file, also where another one could not
+/// write to the end.
+pub(super) fn parts(line: &str) -> Vec<&str> {
+    let mut begins: Vec<usize> = line.match_indices(BEGINNING).map(|(at, _)| at).collect();
+    if begins.first() != Some(&0) {
+        begins.insert(0, 0);
+    }
+    let ends = begins.iter().skip(1).copied().chain([line.len()]);
+    begins.iter().zip(ends).map(|(&begin, end)| &line[begin..end]).collect()
+}
+
+/// Whether this is what is left of a report.
+pub(super) fn is_beginning(part: &str) -> bool {
+    !part.is_empty() && (part.starts_with(BEGINNING) || BEGINNING.starts_with(part))
+}
+
 impl FoundRaces {
     /// Adds what a run has written: a line of JSON for each report. `seed` is that of the run, if it had one.
     pub(crate) fn add(&mut self, seed: Option<u64>, reports: &str) {
