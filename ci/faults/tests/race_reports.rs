@@ -129,6 +129,17 @@ fn the_remedy_of_a_put_after_a_read_names_both_orders() {
     job(&["update"]).says(&[remedy]);
 }
 
+#[test]
+fn a_pe_that_has_reported_a_race_ends_the_job_with_its_status() {
+    let program = program_with("race/late_put.c", &["--race"]);
+    let folder = TestFolder::new("race-exit");
+    for (given, ends) in [("0", FOUND), ("3", 3)] {
+        let file = folder.join(given);
+        let arguments = [file.to_str().expect("a path of text"), "exit", given];
+        Job::new("-n 2").run(&program, arguments).expect(ends).says(&["data race on `data` of PE 1 (8 bytes)"]);
+    }
+}
+
 /// By the type of the variable: that of a block of the heap is not known.
 #[test]
 fn elements_of_arrays_have_the_names_of_the_program() {

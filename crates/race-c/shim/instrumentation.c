@@ -9,13 +9,26 @@ static int found;
 /* The PE; what it forks ends as it likes. */
 static pid_t process;
 
+int race_status(int status)
+{
+    return status == 0 && getpid() == process ? __atomic_load_n(&found, __ATOMIC_RELAXED) : status;
+}
+
+const int *race_status_at(const int *status)
+{
+    static _Thread_local int instead;
+    instead = race_status(*status);
+    return &instead;
+}
+
 /* glibc goes on with the functions that were registered before this one, and takes the status of the last call: the program's own
    functions, destructors of C++ and what is left in buffers are among them. */
 static void tell(int status, void *unused)
 {
     (void)unused;
-    if (status == 0 && __atomic_load_n(&found, __ATOMIC_RELAXED) && getpid() == process)
-        exit(found);
+    int instead = race_status(status);
+    if (instead != status)
+        exit(instead);
 }
 
 void race_prepare(void)

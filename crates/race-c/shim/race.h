@@ -62,6 +62,11 @@ void race_begin_with(const struct race_library *library);
 
 void race_prepare(void);
 void race_found(int status);
+/* The status with which the process ends where the program says this one: that of races in place of 0, if it has reported any. */
+int race_status(int status);
+const int *race_status_at(const int *status);
+/* In C the argument is a number, in Fortran its address. */
+#define RACE_ENDS(status) ((status) = _Generic((status), int: race_status, default: race_status_at)(status))
 void race_begin(void);
 uint64_t race_ending(void);
 void race_ended(uint64_t meeting);

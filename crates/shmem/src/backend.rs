@@ -311,7 +311,7 @@ pub(crate) mod combine {
 
 pub(crate) fn global_exit(status: c_int) -> ! {
     match threads::here() {
-        None => oxshmem_runtime::calls::init::global_exit(status),
+        None => told::init::global_exit(status),
         Some(_) => panic!("shmem_global_exit({status})"),
     }
 }

@@ -20,7 +20,7 @@ use oxshmem_runtime::{ContextHandle, TeamHandle, Via};
 
 pub(crate) use atomics::{amo, p2p};
 pub(crate) use detector::begin;
-pub(crate) use meetings::{binding, collective, context, lock, memory, order, team, team_extension};
+pub(crate) use meetings::{binding, collective, context, init, lock, memory, order, team, team_extension};
 pub(crate) use transfers::{rma, signal};
 
 /// Whether the detector is told of what the caller does. The accesses of a collective that does not wait are reported where it begins and

@@ -1,7 +1,9 @@
 /* `late_put FILE`: a put that comes after another PE's load. A file orders them, of which the detector knows nothing.
-   `late_put FILE update`: the load is a get, as in a program that updates a variable by both. */
+   `late_put FILE update`: the load is a get, as in a program that updates a variable by both.
+   `late_put FILE exit STATUS`: the same, and the PE that puts, and so finds the race, ends the job. */
 #include <fcntl.h>
 #include <shmem.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static long data;
@@ -17,6 +19,8 @@ int main(int argc, char **argv)
         while (access(argv[1], F_OK) != 0)
             usleep(1000);
         shmem_long_p(&data, 1, 1);
+        if (argc > 3)
+            shmem_global_exit(atoi(argv[3]));
     }
     shmem_finalize();
     return 0;

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::transmute;
 use core::ptr;
 use std::process;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 use std::sync::{Once, OnceLock};
 
 use oxshmem_race_c::{WatchedLibrary, race_begin_with};
@@ -183,13 +183,21 @@ unsafe extern "C" {
     fn exit(status: c_int) -> !;
 }
 
-/// The end of a process. `pe` is the number of the PE's: what it forks ends as it likes.
-extern "C" fn tell(status: c_int, pe: *mut c_void) {
-    let found = FOUND.load(Relaxed);
-    if status == 0 && found != 0 && pe.addr() == process::id() as usize {
+/// The process of the PE; 0 before init.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// The status with which the process ends where the program says this one. What a PE forks ends as it likes.
+pub(super) fn status_of(status: c_int) -> c_int {
+    if status == 0 && PROCESS.load(Relaxed) == process::id() { FOUND.load(Relaxed) } else { status }
+}
+
+/// The end of a process.
+extern "C" fn tell(status: c_int, _: *mut c_void) {
+    let instead = status_of(status);
+    if instead != status {
         // SAFETY: glibc goes on with the functions that were registered before this one, and takes the status of the last call.
         // (That of Rust's library does not let itself be called twice.)
-        unsafe { exit(found) }
+        unsafe { exit(instead) }
     }
 }
 
@@ -198,8 +206,9 @@ extern "C" fn tell(status: c_int, pe: *mut c_void) {
 pub(super) fn prepare() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
-        // SAFETY: the function takes any status, and the number of the process, which it does not follow as an address.
-        unsafe { on_exit(tell, ptr::without_provenance_mut(process::id() as usize)) };
+        PROCESS.store(process::id(), Relaxed);
+        // SAFETY: the function takes any status, and leaves its other argument alone.
+        unsafe { on_exit(tell, ptr::null_mut()) };
     });
 }
 

@@ -331,6 +331,14 @@ pub(crate) mod collective {
     }
 }
 
+pub(crate) mod init {
+    use super::*;
+
+    pub(crate) fn global_exit(status: c_int) -> ! {
+        oxshmem_runtime::calls::init::global_exit(detector::status_of(status))
+    }
+}
+
 pub(crate) mod binding {
     use oxshmem_base::Error;
     use oxshmem_runtime::calls::binding as calls;
