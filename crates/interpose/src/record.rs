@@ -47,7 +47,7 @@ unsafe extern "C" {
 fn folder() -> Option<&'static Folder> {
     let read = || {
         let room = std::env::var(layout::ROOM).ok().and_then(|text| text.parse::<usize>().ok());
-        let since = (ticks::now(), ticks::nanoseconds());
+        let since = ticks::both();
         let path = std::env::var_os(layout::FOLDER).filter(|path| !path.is_empty())?;
         Some(Folder { path: path.into(), room: room.unwrap_or(0).min(MOST_EVENTS), since })
     };
@@ -82,7 +82,7 @@ fn open(folder: &Folder) -> *mut OpenLedger {
         }
         return std::ptr::null_mut();
     }
-    let since = if thread == 0 { folder.since } else { (ticks::now(), ticks::nanoseconds()) };
+    let since = if thread == 0 { folder.since } else { ticks::both() };
     match OpenLedger::create(&folder.path, library(), thread, folder.room, since) {
         Ok(ledger) => Box::into_raw(Box::new(ledger)),
         Err(error) => {

@@ -112,7 +112,7 @@ impl OpenLedger {
         let [first, second] = boot();
         ledger.set(head::BOOT, first);
         ledger.set(head::BOOT + 1, second);
-        ledger.compare_clocks(ticks::now());
+        ledger.compare_clocks();
         ledger.list_modules();
         ledger.set(head::MAGIC, layout::MAGIC);
         Ok(ledger)
@@ -149,9 +149,10 @@ impl OpenLedger {
         }
     }
 
-    fn compare_clocks(&self, now: u64) {
-        self.set(head::LATEST, now);
-        self.set(head::LATEST + 1, ticks::nanoseconds());
+    fn compare_clocks(&self) {
+        let (ticks, time) = ticks::both();
+        self.set(head::LATEST, ticks);
+        self.set(head::LATEST + 1, time);
     }
 
     /// Writes which files are loaded where.
@@ -172,7 +173,7 @@ impl OpenLedger {
     /// Writes that the PE has left the job.
     pub(crate) fn end(&self) {
         self.list_modules();
-        self.compare_clocks(ticks::now());
+        self.compare_clocks();
         self.set(head::ENDED, 1);
     }
 
@@ -297,7 +298,7 @@ impl OpenLedger {
         self.set(head::LAST, end);
         self.in_series(category, &timing);
         if end.wrapping_sub(self.get(head::LATEST)) > COMPARE {
-            self.compare_clocks(end);
+            self.compare_clocks();
         }
         if traced {
             self.event(call, took, bytes, peer);
