@@ -1,6 +1,6 @@
 //! Why the waits of a job do not end: calls that do not fit together, circles of PEs, and PEs that are missing.
 
-use super::chains::{chain, own_wait, steps};
+use super::chains::{chain, leading_wait, own_wait, steps};
 use super::teams::{different_teams, is_team, named};
 use super::{Certainty, condition_of, latest};
 use crate::waits::{Subject, WaitEntry};
@@ -50,7 +50,7 @@ fn circle(chain: &[u32], known: &[Witness], certainty: Certainty) -> String {
         Certainty::Proven => "",
         Certainty::Seen => ", unless another thread of one of these PEs is about to make the missing call",
     };
-    let mut waits = known.iter().filter(|one| chain.contains(&one.pe)).filter_map(own_wait);
+    let mut waits = known.iter().filter(|one| chain.contains(&one.pe)).filter_map(|one| leading_wait(one, known));
     let remedy = if waits.any(|wait| matches!(wait.subject, Subject::Lock { .. })) {
         "A PE keeps the lock while it waits for one that wants the lock: clear the lock before a call in which others must take part"
     } else {

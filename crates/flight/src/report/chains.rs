@@ -26,32 +26,38 @@ fn under_way<'a>(
     })
 }
 
-/// The PEs that must act for a PE's waits to end, as far as they can be named.
-fn needed(one: &Witness, known: &[Witness]) -> Vec<u32> {
-    let mut pes = Vec::new();
-    for wait in one.waits.iter().filter(|wait| wait.has_thread()) {
-        match wait.subject {
-            Subject::Lock { after } => pes.push(after),
-            Subject::Meeting(meeting) => pes.extend(missing(&meeting, one.pe, known)),
-            Subject::Collectives(collectives) => {
-                let first = under_way(one, &collectives);
-                pes.extend(first.flat_map(|(_, meeting)| missing(&meeting, one.pe, known)));
-            }
-            Subject::Operation { .. } | Subject::Room { .. } | Subject::Variables { .. } => {}
+/// The PEs that must act for one of a PE's waits to end, as far as they can be named.
+fn needed(one: &Witness, wait: &WaitEntry, known: &[Witness]) -> Vec<u32> {
+    match wait.subject {
+        Subject::Lock { after } => vec![after],
+        Subject::Meeting(meeting) => missing(&meeting, one.pe, known),
+        Subject::Collectives(collectives) => {
+            under_way(one, &collectives).flat_map(|(_, meeting)| missing(&meeting, one.pe, known)).collect()
         }
+        Subject::Operation { .. } | Subject::Room { .. } | Subject::Variables { .. } => Vec::new(),
     }
-    pes
+}
+
+/// A PE that must act for a PE's waits to end, with the oldest wait that needs it.
+fn next<'a>(one: &'a Witness, known: &[Witness]) -> Option<(u32, &'a WaitEntry)> {
+    let mut of_threads = one.waits.iter().filter(|wait| wait.has_thread());
+    of_threads.find_map(|wait| Some((*needed(one, wait, known).first()?, wait)))
+}
+
+/// The wait of a PE's threads from which a chain leads on; the oldest one if none does.
+pub(super) fn leading_wait<'a>(one: &'a Witness, known: &[Witness]) -> Option<&'a WaitEntry> {
+    next(one, known).map(|(_, wait)| wait).or_else(|| own_wait(one))
 }
 
 /// From a PE to one that it waits for, and on, to a PE that waits for no known one or was there before. A circle is
 /// preferred.
 pub(super) fn chain(known: &[Witness]) -> Vec<u32> {
-    let next: BTreeMap<u32, u32> =
-        known.iter().filter_map(|one| Some((one.pe, *needed(one, known).first()?))).collect();
+    let ways: BTreeMap<u32, u32> =
+        known.iter().filter_map(|one| next(one, known).map(|(pe, _)| (one.pe, pe))).collect();
     // How many steps lead from a PE on. Thousands may stand in the queue of one lock, so no part of a chain is walked twice.
     let mut lengths: BTreeMap<u32, usize> = BTreeMap::new();
     let mut longest: Option<(usize, u32)> = None;
-    for start in known.iter().map(|one| one.pe).filter(|pe| next.contains_key(pe)) {
+    for start in known.iter().map(|one| one.pe).filter(|pe| ways.contains_key(pe)) {
         let (mut walk, mut there) = (Vec::new(), BTreeSet::new());
         let (mut at, mut length) = (Some(start), 0);
         while let Some(pe) = at {
@@ -65,7 +71,7 @@ pub(super) fn chain(known: &[Witness]) -> Vec<u32> {
                 return walk;
             }
             walk.push(pe);
-            at = next.get(&pe).copied();
+            at = ways.get(&pe).copied();
         }
         lengths.extend(walk.into_iter().rev().zip(length..));
         let length = lengths[&start];
@@ -74,7 +80,7 @@ pub(super) fn chain(known: &[Witness]) -> Vec<u32> {
         }
     }
     match longest {
-        Some((_, start)) => std::iter::successors(Some(start), |pe| next.get(pe).copied()).collect(),
+        Some((_, start)) => std::iter::successors(Some(start), |pe| ways.get(pe).copied()).collect(),
         None => known.iter().find(|one| one.is_waiting()).or(known.first()).map(|one| one.pe).into_iter().collect(),
     }
 }
@@ -96,9 +102,9 @@ pub(super) fn steps(chain: &[u32], known: &[Witness]) -> Vec<String> {
 fn step(from: u32, to: u32, known: &[Witness]) -> String {
     let of = |pe: u32| known.iter().find(|one| one.pe == pe);
     let at = |wait: &WaitEntry| wait.sites.first().map_or_else(String::new, |site| format!(" ({site})"));
-    let waits = of(to).and_then(own_wait);
+    let waits = of(to).and_then(|one| leading_wait(one, known));
     let doing = waits.map_or_else(String::new, |wait| format!(", which waits in {}{}", wait.call, at(wait)));
-    let Some((one, wait)) = of(from).and_then(|one| Some((one, own_wait(one)?))) else {
+    let Some((one, wait)) = of(from).and_then(|one| Some((one, leading_wait(one, known)?))) else {
         return format!("PE {from} waits for PE {to}");
     };
     let call = &wait.call;

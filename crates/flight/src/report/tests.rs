@@ -101,6 +101,25 @@ fn fault_D1_the_cause_is_a_circle_a_wait_that_others_wait_for_or_different_calls
 }
 
 #[test]
+fn a_chain_names_the_call_of_the_thread_that_waits_for_the_next_pe() {
+    let of_two = |pe: u32, call: &str, subject: Subject| {
+        let older = wait("shmem_wait_until", variable(8, false, 1, 0));
+        Witness::new(pe, State::Running, vec![older, WaitEntry { thread: 2, ..wait(call, subject) }])
+    };
+    let absent = [of_two(0, "shmem_team_sync", meeting(3, 1, 2)), Witness::new(1, State::Running, Vec::new())];
+    let text = cause(&absent, Certainty::Seen);
+    assert!(text.starts_with("  PE 0 waits in shmem_team_sync for PE 1, which has not come there"), "{text}");
+    let locked = [
+        of_two(0, "shmem_set_lock", Subject::Lock { after: 1 }),
+        of_two(1, "shmem_set_lock", Subject::Lock { after: 0 }),
+    ];
+    let text = cause(&locked, Certainty::Proven);
+    let step =
+        "  PE 0 waits in shmem_set_lock for PE 1, which waits in shmem_set_lock; PE 1 waits in shmem_set_lock for PE 0";
+    assert!(text.starts_with(step) && text.contains("clear the lock before"), "{text}");
+}
+
+#[test]
 fn a_long_queue_of_a_lock_is_followed_to_its_end_and_told_in_part() {
     let in_line = |pe: u32| waits(pe, "shmem_set_lock", Subject::Lock { after: pe - 1 });
     let mut known: Vec<Witness> = (1..10_000).map(in_line).collect();
