@@ -22,7 +22,7 @@ pub(super) fn cause_beside(known: &[Witness], unknown: usize, certainty: Certain
     let remedy = match &chain[..] {
         [one, same] if one == same => "  No other PE can end this wait.\n".into(),
         [before @ .., end] if before.contains(end) => circle(&chain, known, certainty),
-        _ => end_of_chain(chain.last().copied(), known, unknown),
+        _ => end_of_chain(chain.last().copied(), known, unknown, certainty),
     };
     why + &remedy
 }
@@ -60,13 +60,13 @@ fn circle(chain: &[u32], known: &[Witness], certainty: Certainty) -> String {
 }
 
 /// The end of the chain in words: the PE there is missing, or waits itself.
-fn end_of_chain(end: Option<u32>, known: &[Witness], unknown: usize) -> String {
+fn end_of_chain(end: Option<u32>, known: &[Witness], unknown: usize, certainty: Certainty) -> String {
     let last = known.iter().find(|one| end.is_none_or(|end| one.pe == end));
     if let Some(one) = last.filter(|one| !one.is_waiting()) {
         return format!("  PE {} is missing: {}{}.\n", one.pe, condition_of(one), latest(one));
     }
     match last.and_then(own_wait).map(|wait| wait.subject) {
-        Some(Subject::Variables { .. }) => unchanged(known, unknown),
+        Some(Subject::Variables { .. }) => unchanged(known, unknown, certainty),
         Some(Subject::Meeting(_) | Subject::Collectives(_)) => {
             "  Let all members of a team make the same collective calls in the same order.\n".into()
         }
@@ -76,7 +76,7 @@ fn end_of_chain(end: Option<u32>, known: &[Witness], unknown: usize) -> String {
 }
 
 /// The PEs that could still change the variables that are waited for. Those that are `unknown` could, too.
-fn unchanged(known: &[Witness], unknown: usize) -> String {
+fn unchanged(known: &[Witness], unknown: usize, certainty: Certainty) -> String {
     let count = |wait: &WaitEntry| match wait.subject {
         Subject::Variables { count, .. } => count,
         _ => 0,
@@ -96,12 +96,18 @@ fn unchanged(known: &[Witness], unknown: usize) -> String {
     }
     let look = "Look for the put, atomic or signal that should have come: its PE, its address, its value, and whether it comes \
                 before the wait";
-    format!("  No PE is left that could change {these}. {look}.\n")
+    let unless = match certainty {
+        Certainty::Proven => "",
+        Certainty::Seen => ", unless another thread of one of them does",
+    };
+    format!("  No PE is left that could change {these}{unless}. {look}.\n")
 }
 
-/// Whether a PE may still act.
+/// Whether a PE may still act. One that waits for the network does: what it has issued may arrive, and its wait may end.
 fn is_active(one: &Witness) -> bool {
-    !one.is_waiting() && one.activity != Activity::Ended && matches!(one.state, State::Running | State::Starting)
+    let of_network = |wait: &WaitEntry| matches!(wait.subject, Subject::Operation { .. } | Subject::Room { .. });
+    let may_act = !one.is_waiting() || one.waits.iter().any(of_network);
+    may_act && one.activity != Activity::Ended && matches!(one.state, State::Running | State::Starting)
 }
 
 /// Two PEs that are at one meeting in calls of different names.

@@ -211,8 +211,17 @@ fn a_variable_that_others_can_still_change_is_no_deadlock() {
     assert!(text.contains("PE 1 and 2 PEs of which nothing is known could still change this variable"), "{text}");
     let text = picture(&known[..1], 2, Certainty::Seen);
     assert!(text.contains("  1 PE of which nothing is known could still change this variable.\n"), "{text}");
+    // Threads that do not wait are not seen.
     let text = picture(&known[..1], 1, Certainty::Seen);
-    assert!(text.contains("No PE is left that could change this variable"), "{text}");
+    assert!(text.contains("No PE is left that could change this variable, unless another thread of one"), "{text}");
+    let text = picture(&known[..1], 1, Certainty::Proven);
+    assert!(text.contains("No PE is left that could change this variable. Look for"), "{text}");
+    // What a PE has issued may be on its way.
+    for subject in [Subject::Operation { peer: Some(0) }, Subject::Room { peer: 0 }] {
+        let known = [waits(0, "shmem_wait_until", variable(8, false, 1, 0)), waits(1, "shmem_quiet", subject)];
+        let text = picture(&known, 2, Certainty::Seen);
+        assert!(text.contains("  PE 1 could still change this variable.\n"), "{text}");
+    }
 }
 
 #[test]
