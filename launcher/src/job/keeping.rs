@@ -24,9 +24,20 @@ impl RunningJob {
     /// Keeps a piece of a record from another host.
     pub(super) fn keep(&mut self, name: &str, offset: u64, bytes: &[u8]) {
         let Some(recording) = &self.description.plan.recording else { return };
+        let lost = &mut self.conclusion.lost_records;
+        if lost.contains(name) {
+            return;
+        }
         if let Err(error) = gathering::keep(&recording.folder, name, offset, bytes) {
+            // A record comes in hundreds of pieces, and where one has no room, those of other PEs have none either.
+            if lost.is_empty() {
+                let what = format!("the record {name} cannot be kept in {}", recording.folder.display());
+                let fix = "make room there, or name another directory: oshrun --profile=DIR, or --trace=DIR/FILE; other \
+                           records may be lost, too";
+                say(&Error::new(what).because(error).fix(fix).to_string());
+            }
+            lost.insert(name.into());
             self.conclusion.is_output_lost = true;
-            say(&format!("the record {name} cannot be kept in {}: {error}", recording.folder.display()));
         }
     }
 

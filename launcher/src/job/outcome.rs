@@ -1,5 +1,6 @@
 //! How a job's end is decided: whose exit status counts, and what the launcher says about it. Manual page: oshrun(1), exit status.
 
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -28,6 +29,8 @@ pub(super) struct Conclusion {
     sentence: Option<String>,
     /// Whether something that was to be kept in a file is lost.
     pub(super) is_output_lost: bool,
+    /// Records of other hosts that could not be kept: their rest is not looked at.
+    pub(super) lost_records: BTreeSet<String>,
 }
 
 impl Conclusion {
