@@ -186,6 +186,15 @@ fn a_page_shows_each_race_once_with_the_lines_of_both_accesses() {
     races(&folder.join("nosuch")).expect(2).says(&["nosuch has no reports of races", "No such file"]);
 }
 
+/// Each PE looks up the calls of others in its own program.
+#[test]
+fn races_of_several_programs_are_not_looked_for() {
+    let [one, other] = ["-O1", "-O2"].map(|how| program_with("calloc.c", &["--race", how]));
+    let words = [OsStr::new(":"), OsStr::new("-n"), OsStr::new("1"), other.as_os_str()];
+    let ended = Job::new("-n 1").env("SHMEM_STATICS", "0").run(&one, words).expect(0);
+    ended.says(&["races are not looked for in this job", "PE 1 runs another program than PE 0"]);
+}
+
 /// Nodes of one machine share the detector's memory, though the library's transfers between them take the network.
 #[test]
 fn races_between_nodes_are_found_as_on_one_node() {

@@ -9,6 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use oxshmem_os::memory::{AddressRange, Pages, SharedMemory};
+use oxshmem_os::program;
 use oxshmem_race::access::MOST_PES;
 
 use crate::standard;
@@ -19,6 +20,8 @@ use crate::standard;
 pub(crate) struct Notice {
     /// See [`common_reach`].
     reach: u64,
+    /// See [`programs`].
+    program: u64,
     /// The machine, as far as processes can be named across it.
     machine: u64,
     /// Where the memory is, on the first PE.
@@ -42,6 +45,21 @@ fn exchange(block: *mut c_void, pes: &[c_int], own: Notice) -> Vec<Notice> {
     let notices = pes.iter().map(read).collect();
     standard::pshmem_barrier_all();
     notices
+}
+
+/// Whether `all` PEs of the world run one program. If not, PEs look up each other's calls in the wrong one: `Ok` with the reason where each
+/// node, of which `node` is the caller's, runs a program of its own, and an error with it where one does not.
+pub(crate) fn programs(block: *mut c_void, all: &[c_int], node: &[c_int]) -> Result<Option<String>, String> {
+    let notices = exchange(block, all, Notice { program: program::layout(), ..Notice::default() });
+    let of = |pe: c_int| notices[pe as usize].program;
+    let other = |pes: &[c_int]| pes.iter().copied().find(|&pe| of(pe) != of(pes[0]));
+    let own = Notice { failed: other(node).is_some().into(), ..Notice::default() };
+    let is_mixed = exchange(block, all, own).iter().any(|notice| notice.failed != 0);
+    let why = other(all).map(|pe| format!("PE {pe} runs another program than PE {}", all[0]));
+    match why {
+        Some(why) if is_mixed => Err(why),
+        why => Ok(why),
+    }
 }
 
 /// How many bytes of each heap all PEs watch: as many as the one that can watch fewest.

@@ -215,8 +215,12 @@ fn make() -> Result<RaceNode, Error> {
     }
     // Nodes of one machine, which a job for tests has, share memory for the detector though not for the library.
     let scattered = node.len() < all.len();
-    let mut made = meet(block, &all, false, loaded);
-    if let (Err(why), true) = (&made, scattered) {
+    let programs = mapping::programs(block, &all, &node);
+    let mut made = match &programs {
+        Ok(None) => meet(block, &all, false, loaded),
+        Ok(Some(why)) | Err(why) => Err(why.clone()),
+    };
+    if let (Err(why), true, true) = (&made, scattered, programs.is_ok()) {
         if standard::pshmem_my_pe() == 0 {
             let error = Error::new("data races between PEs of different nodes are not looked for")
                 .because(format!(
@@ -224,9 +228,12 @@ fn make() -> Result<RaceNode, Error> {
                     node.len(),
                     all.len()
                 ))
-                .fix(
-                    "run the job on one machine, with --nodes if its PEs shall use the network, where PEs share memory",
-                );
+                .fix(match &programs {
+                    Ok(None) => {
+                        "run the job on one machine, with --nodes if its PEs shall use the network, where PEs share memory"
+                    }
+                    _ => "let all PEs run one program",
+                });
             process::say(&format!("oxshmem: {error}\n"));
         }
         made = meet(block, &node, true, loaded);
