@@ -360,3 +360,12 @@ fn profile_6_a_browser_shows_cells_and_curves_without_an_error() {
     ];
     browser::shows(&folder.join("profile.html"), &parts);
 }
+
+#[test]
+fn a_recorded_program_with_the_race_detector_says_that_no_races_are_looked_for() {
+    let folder = TestFolder::new("profile-race");
+    let (ended, totals) = profile("-n 2", &program_with("calloc.c", &["--race"]), &folder);
+    let ended = ended.says(&["races are not looked for in this job", "to fix:  run it without --profile"]);
+    assert_eq!(ended.stderr.matches("races are not looked for").count(), 1, "{ended}");
+    assert_eq!(counts(&totals, "shmem_calloc").0, 2);
+}

@@ -70,6 +70,13 @@ pub(crate) fn library() -> &'static WrappedLibrary {
     })
 }
 
+/// Whether the program has the race detector, whose definitions of the routines stand between it and the library.
+pub(crate) fn has_race_detector() -> bool {
+    // SAFETY: the name is a string; the flag asks for what is loaded already.
+    let detector = unsafe { libc::dlopen(c"liboxshmem-race.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    !detector.is_null()
+}
+
 /// The library's function of this name.
 ///
 /// # Safety

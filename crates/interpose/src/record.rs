@@ -10,7 +10,7 @@ use oxshmem_os::process;
 use oxshmem_profile::layout::{self, RoutineKind};
 use parking_lot::Mutex;
 
-use crate::library::library;
+use crate::library::{self, library};
 use crate::routine::{Begun, WrappedRoutine};
 use crate::teams::{self, TeamEntry};
 use crate::ticks;
@@ -90,6 +90,17 @@ fn open(folder: &Folder) -> *mut OpenLedger {
             ALIVE.store(false, Relaxed);
             std::ptr::null_mut()
         }
+    }
+}
+
+/// Says that the race detector, with which the program was linked, sees none of its calls: the wrappers come first, and call the library.
+#[cold]
+fn tell_unwatched() {
+    if library().place().0 == 0 {
+        let message = Error::new("races are not looked for in this job")
+            .because("its calls are recorded, and the race detector sees none of them")
+            .fix("run it without --profile and --trace to find races, and record it compiled without --race: the detector takes time");
+        process::say(&format!("oxshmem: {message}\n"));
     }
 }
 
@@ -176,6 +187,9 @@ extern "C" fn oxprof_begin_life(mine: Option<&mut OpenLedger>, call: Begun) -> *
     if !ALIVE.swap(true, Relaxed) {
         // SAFETY: the function is part of this library, which is never unloaded.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        if library::has_race_detector() {
+            tell_unwatched();
+        }
     }
     let address = open(folder);
     // SAFETY: `open` returns null or a ledger that no other thread has.
