@@ -9,7 +9,7 @@ use crate::access::{Access, AccessKind, Site};
 use crate::clock::{Clock, Column, Milestone, StrandName};
 use crate::memory::{SharedState, SymmetricPlace};
 use crate::numbers::StrandTable;
-use crate::pending::{AwaitedFetch, Completion, EXTENTS, LentBuffers, LentExtent, RequestedCall};
+use crate::pending::{AwaitedFetch, Buffer, Completion, EXTENTS, LentBuffers, LentExtent, RequestedCall};
 
 /// How sure it is that two accesses do harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +172,8 @@ impl<'m> Strand<'_, 'm> {
         };
         let access = |by, kind, column, site| Access { by, time: 0, column, kind, mask: 0xff, site };
         let is_read = clash.kind == AccessKind::Read && column != Column::Requested;
-        let heard = is_read && clash.number <= self.clock().passed(clash.by, Milestone::Heard);
+        let heard =
+            is_read && clash.number <= self.clock().passed(clash.by, Milestone::Heard) && self.was_heard(&clash);
         Some(Race {
             earlier: access(clash.by, clash.kind, column, clash.site),
             later: access(self.name, kind, Column::Program, site),
@@ -181,6 +182,15 @@ impl<'m> Strand<'_, 'm> {
             bytes: clash.bytes.end.min(address + len) - clash.bytes.start.max(address),
             rank: if heard { RaceRank::ByTheLetter } else { RaceRank::Unordered },
         })
+    }
+
+    /// Whether the signals of all operations with this buffer have been heard. Those behind the signal of another put, and puts without a
+    /// signal, may still read it.
+    fn was_heard(&self, buffer: &Buffer) -> bool {
+        // The data of a put with a signal has the number behind that of its buffer.
+        let times = buffer.first.saturating_add(1)..=buffer.number.saturating_add(1);
+        let lists = self.pe.state.signals.iter().map(|list| list.heard_of(buffer.by, times.clone()));
+        lists.fold((false, false), |all, one| (all.0 || one.0, all.1 || one.1)) == (true, false)
     }
 
     pub(crate) fn touch(

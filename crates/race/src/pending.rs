@@ -29,8 +29,9 @@ pub(crate) struct Buffer {
     pub(crate) kind: AccessKind,
     pub(crate) until: Completion,
     pub(crate) site: Site,
-    /// The strand that issued the operation, and the number of the operation.
+    /// The strand that issued the operation, and the number of the operation. One that was joined by later ones has the number of the last.
     pub(crate) by: StrandName,
+    pub(crate) first: u32,
     pub(crate) number: u32,
 }
 
@@ -181,7 +182,7 @@ mod tests {
 
     fn buffer(bytes: Range<usize>) -> Buffer {
         let (until, by) = (Completion::Quiet(Stream::Default), StrandName { pe: 0, strand: 0 });
-        Buffer { bytes, kind: AccessKind::Write, until, site: Site { pc: 0, call: 0 }, by, number: 1 }
+        Buffer { bytes, kind: AccessKind::Write, until, site: Site { pc: 0, call: 0 }, by, first: 1, number: 1 }
     }
 
     #[test]

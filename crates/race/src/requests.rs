@@ -29,7 +29,7 @@ impl Strand<'_, '_> {
             let found = place.and_then(|place| self.touch(place, len, kind, Column::Requested, time, site));
             race = race.or(found);
             let (bytes, until) = (address..address.saturating_add(len), Completion::Request(request));
-            self.pe.pending.add(Buffer { bytes, kind, until, site, by: self.name, number: time });
+            self.pe.pending.add(Buffer { bytes, kind, until, site, by: self.name, first: time, number: time });
             begun.push((buffer, time));
         }
         let meeting = meeting.map(CollectiveMeeting::number);

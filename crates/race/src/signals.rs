@@ -3,6 +3,7 @@
 //! A wait on a signal orders the data of that call and of no other one. So each PE keeps a short list of the puts with a signal
 //! into its memory; a wait finds those that belong to its signal.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use crate::clock::StrandName;
@@ -86,6 +87,17 @@ impl SignalList {
                 at[0].store(HEARD, Relaxed);
             }
         });
+    }
+
+    /// Of the strand's puts with these times, whether the signal of the last one has been heard, and whether that of any has not.
+    pub(crate) fn heard_of(&self, by: StrandName, times: RangeInclusive<u32>) -> (bool, bool) {
+        self.locked(|| {
+            let found = self.puts.iter().filter_map(|at| Some((read(at)?, at[0].load(Relaxed) == HEARD)));
+            let own = found.filter(|(put, _)| put.by == by && times.contains(&put.time));
+            own.fold((false, false), |(last, other), (put, heard)| {
+                (last || heard && put.time == *times.end(), other || !heard)
+            })
+        })
     }
 
     /// The puts of this kind whose signal has been heard.

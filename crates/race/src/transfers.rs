@@ -116,7 +116,7 @@ impl Strand<'_, '_> {
         let number = self.issue();
         let race = place.and_then(|place| self.touch(place, len, kind, Column::Pulled(stream), number, site));
         let (bytes, until) = (address..address.saturating_add(len), Completion::Quiet(stream));
-        self.pe.pending.add(Buffer { bytes, kind, until, site, by: self.name, number });
+        self.pe.pending.add(Buffer { bytes, kind, until, site, by: self.name, first: number, number });
         race
     }
 

@@ -217,6 +217,33 @@ fn an_answer_shows_that_a_source_was_read_but_only_a_quiet_frees_it() {
 }
 
 #[test]
+fn an_answer_to_one_put_shows_nothing_of_another_one() {
+    let node = TestNode::new(3);
+    let [a, b, _] = node.pes();
+    let (there, back) = (at(1, 64), at(0, 64));
+    // To a PE that has not heard it, and without a signal.
+    a.begin_buffer(D, 1000, None, 8, AccessKind::Read, SITE);
+    a.put_signal(D, at(2, 0), 8, at(2, 64), SITE);
+    a.begin_buffer(D, 2000, None, 8, AccessKind::Read, SITE);
+    put(&a, at(1, 0));
+    // Two blocks of one call site, which are one buffer.
+    for (address, signal) in [(3000, at(1, 72)), (3008, there)] {
+        a.begin_buffer(D, address, None, 8, AccessKind::Read, SITE);
+        a.put_signal(D, at(1, address - 2992), 8, signal, SITE);
+    }
+    b.observe(there, 8);
+    b.put(D, back, 8, AccessKind::SIGNAL, SITE);
+    a.observe(back, 8);
+    let changed = |address| a.buffer(address, 8, AccessKind::Write, SITE).map(|race| race.rank);
+    assert_eq!([1000, 2000, 3000].map(changed), [Some(RaceRank::Unordered); 3]);
+    b.observe(at(1, 72), 8);
+    assert_eq!(
+        [1000, 2000, 3008].map(changed),
+        [RaceRank::Unordered, RaceRank::Unordered, RaceRank::ByTheLetter].map(Some)
+    );
+}
+
+#[test]
 fn a_signal_tells_only_the_strand_that_hears_it() {
     let node = TestNode::new(2);
     let pe = Box::leak(Box::new(node.detector(1)));
