@@ -81,7 +81,11 @@ fn read(mut known: Witness, thread: u32, maps: &Maps, calls: usize, symbols: &mu
 fn window(memory: &File, maps: &Maps, pe: u32) -> std::io::Result<Option<(u64, WindowLayout)>> {
     let Some((base, length)) = maps.control() else { return Ok(None) };
     let layout = |at: u64| Ok::<_, std::io::Error>(WindowLayout::of_words(&words(memory, at, index::BYTES)?));
-    let Some(first) = layout(base)? else { return Ok(None) };
+    let Some(first) = layout(base)? else {
+        let is_other = WindowLayout::is_of_another_version(&words(memory, base, index::BYTES)?);
+        let other = || std::io::Error::other("the program has another version of oxshmem than its launcher");
+        return if is_other { Err(other()) } else { Ok(None) };
+    };
     let apart = 1_u64 << first.shift;
     let count = length.div_ceil(apart);
     let second = if count > 1 { layout(base + apart)? } else { None };

@@ -6,6 +6,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Rela
 /// The first word of a window whose index is written. The last digits are the version of all layouts of this crate.
 const MARK: u64 = u64::from_le_bytes(*b"oxflt005");
 
+/// The bytes of the first word that all versions have.
+const NAME: u64 = (1 << 40) - 1;
+
 /// The name of the memory file with the control windows, which every PE of a node has mapped.
 pub const FILE: &CStr = c"oxshmem control";
 
@@ -72,6 +75,11 @@ impl WindowLayout {
         };
         (mark == MARK && layout.shift < 48).then_some(layout)
     }
+
+    /// Whether these are the first words of a window whose owner has another version of the library than the reader.
+    pub fn is_of_another_version(words: &[u64]) -> bool {
+        words.first().is_some_and(|&mark| mark != MARK && mark & NAME == MARK & NAME)
+    }
 }
 
 #[cfg(test)]
@@ -93,5 +101,10 @@ mod tests {
         index.publish(layout);
         assert_eq!(WindowLayout::of_words(&index.words()), Some(layout));
         assert_eq!(WindowLayout::of_words(&[MARK]), None);
+        let mark = |name: &[u8; 8]| [u64::from_le_bytes(*name), 0, 0, 0];
+        assert!(WindowLayout::is_of_another_version(&mark(b"oxflt004")));
+        assert!(
+            ![index.words(), mark(b"oxledg02"), [0; 4]].iter().any(|words| WindowLayout::is_of_another_version(words))
+        );
     }
 }
