@@ -24,11 +24,22 @@ fn a_thread_that_its_level_does_not_allow_to_call_is_named() {
 }
 
 #[test]
-fn a_team_that_has_ended_is_refused_in_the_call_of_the_program() {
+fn a_handle_that_stands_for_nothing_is_refused_in_the_call_of_the_program() {
     let program = program_with("dead_handles.c", &["--race"]);
-    let ended = Job::new("-n 2").env("SHMEM_CHECK", "2").run(&program, ["shmem_team_destroy", "destroyed"]).expect(1);
-    let ended = ended.says(&["destroyed by shmem_team_destroy"]);
-    assert!(!ended.stderr.contains("shmem_team_n_pes"), "{ended}");
+    for (call, wrong) in [
+        ("shmem_team_destroy", "destroyed"),
+        ("shmem_team_sync", "destroyed"),
+        ("shmem_long_sum_reduce", "garbage"),
+        ("shmem_long_broadcast", "destroyed"),
+        ("shmem_ctx_long_p", "destroyed"),
+        ("shmem_ctx_long_put_signal", "teamless"),
+        ("shmem_ctx_long_atomic_fetch", "garbage"),
+    ] {
+        let ended = Job::new("-n 2").env("SHMEM_CHECK", "2").run(&program, [call, wrong]).expect(1);
+        let ended = ended.says(&[&format!("{call}: ")]);
+        let others = ["shmem_team_n_pes", "shmem_team_my_pe", "shmem_ctx_get_team"];
+        assert!(!others.iter().any(|other| ended.stderr.contains(other)), "{call}: {ended}");
+    }
 }
 
 #[test]

@@ -136,6 +136,8 @@ pub const INTERNAL: &[&str] = &[
     "oxshmem_heap_is_collected",
     "oxshmem_interrupt_check",
     "oxshmem_interrupt_only_ends_calls",
+    "oxshmem_is_context",
+    "oxshmem_is_team",
     "oxshmem_lie_together",
     "oxshmem_lies_apart",
     "oxshmem_program_line",

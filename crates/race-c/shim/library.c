@@ -7,6 +7,10 @@ extern const size_t race_call_count;
 
 static const char *call_name(uint16_t call) { return call < race_call_count ? race_calls[call] : NULL; }
 
+/* The library's own, which no header declares. */
+int oxshmem_is_team(shmem_team_t team);
+int oxshmem_is_context(shmem_ctx_t ctx);
+
 static const struct race_library library = {
     .my_pe = pshmem_my_pe,
     .n_pes = pshmem_n_pes,
@@ -22,6 +26,8 @@ static const struct race_library library = {
     .team_n_pes = pshmem_team_n_pes,
     .team_translate_pe = pshmem_team_translate_pe,
     .team_of = pshmem_ctx_get_team,
+    .is_team = oxshmem_is_team,
+    .is_context = oxshmem_is_context,
     .world = SHMEM_TEAM_WORLD,
     .shared = SHMEM_TEAM_SHARED,
     .node = SHMEM_TEAM_NODE,

@@ -48,6 +48,8 @@ struct race_library {
     int (*team_n_pes)(shmem_team_t team);
     int (*team_translate_pe)(shmem_team_t team, int pe, shmem_team_t other);
     int (*team_of)(shmem_ctx_t ctx, shmem_team_t *team);
+    int (*is_team)(shmem_team_t team);
+    int (*is_context)(shmem_ctx_t ctx);
     shmem_team_t world;
     shmem_team_t shared;
     shmem_team_t node;

@@ -37,10 +37,16 @@ pub(crate) fn stream(ctx: Context) -> Stream {
     if standard::is_default(ctx) { Stream::Default } else { Stream::Other }
 }
 
+/// No PE has this number.
+const NOBODY: c_int = -1;
+
 /// The world number that a PE number means on a context.
 pub(crate) fn world(ctx: Context, pe: c_int) -> c_int {
     if standard::is_default(ctx) || ctx.is_null() {
         return pe;
+    }
+    if !standard::is_context(ctx) {
+        return NOBODY;
     }
     let mut team: Team = std::ptr::null();
     // SAFETY: the program passes the context to a routine that asks for a live one; the result goes to our variable.

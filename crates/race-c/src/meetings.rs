@@ -172,7 +172,7 @@ hook! {
 #[unsafe(no_mangle)]
 extern "C" fn race_size(team: Team) -> usize {
     // Outside of init and finalize the library notes such a question, which is not the program's.
-    if team.is_null() || node::current().is_none() {
+    if team.is_null() || node::current().is_none() || !standard::is_team(team) {
         return 0;
     }
     // SAFETY: the program passes the handle to a collective call, which asks for a team's.
@@ -184,7 +184,7 @@ extern "C" fn race_size(team: Team) -> usize {
 extern "C" fn race_is_root_of(team: Team, root: c_int) -> c_int {
     // SAFETY: the program passes the handle to a collective call, which asks for a team's.
     let my_pe = || unsafe { standard::pshmem_team_my_pe(team) };
-    (node::current().is_some() && my_pe() == root).into()
+    (node::current().is_some() && standard::is_team(team) && my_pe() == root).into()
 }
 
 // SAFETY: no other function has this name.

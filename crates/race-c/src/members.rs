@@ -23,7 +23,7 @@ impl MeetingMembers {
 
     /// Those of a team; none of an invalid one.
     pub(crate) fn of_team(node: &RaceNode, team: Team) -> Option<MeetingMembers> {
-        if team.is_null() {
+        if team.is_null() || !standard::is_team(team) {
             return None;
         }
         // SAFETY: the program passes the handle to a collective call, which asks for a team's.

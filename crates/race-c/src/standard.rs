@@ -41,6 +41,10 @@ pub struct WatchedLibrary {
     pub team_translate_pe: unsafe extern "C" fn(*const c_void, c_int, *const c_void) -> c_int,
     /// `shmem_ctx_get_team`
     pub team_of: unsafe extern "C" fn(*const c_void, *mut *const c_void) -> c_int,
+    /// Not 0: the library would not refuse this handle of a team, where it checks handles, in the name of a call that asks about it.
+    pub is_team: unsafe extern "C" fn(*const c_void) -> c_int,
+    /// The same of a context.
+    pub is_context: unsafe extern "C" fn(*const c_void) -> c_int,
     /// `SHMEM_TEAM_WORLD`
     pub world: *const c_void,
     /// `SHMEM_TEAM_SHARED`
@@ -207,6 +211,18 @@ pub(crate) unsafe fn pshmem_team_n_pes(team: Team) -> c_int {
 pub(crate) unsafe fn pshmem_ctx_get_team(ctx: Context, team: *mut Team) -> c_int {
     // SAFETY: the caller promises that the context has not been destroyed, and that `team` is writable.
     library().map_or(-1, |library| unsafe { (library.team_of)(ctx, team) })
+}
+
+/// Whether a team may be asked about. If not, the call that has its handle refuses it, and the detector leaves the call alone.
+pub(crate) fn is_team(team: Team) -> bool {
+    // SAFETY: the function takes any handle.
+    library().is_some_and(|library| unsafe { (library.is_team)(team) } != 0)
+}
+
+/// Whether a context may be asked about, as [`is_team`].
+pub(crate) fn is_context(ctx: Context) -> bool {
+    // SAFETY: the function takes any handle.
+    library().is_some_and(|library| unsafe { (library.is_context)(ctx) } != 0)
 }
 
 /// The team of all PEs.

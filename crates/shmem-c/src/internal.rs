@@ -1,10 +1,10 @@
-//! Functions for other parts of the installation: the Python module, the Fortran module and the recorder of profiles. No header
-//! declares them.
+//! Functions for other parts of the installation: the Python module, the Fortran module, the race detector and the recorder of profiles. No
+//! header declares them.
 
 use core::ffi::{CStr, c_char, c_int};
 
-use oxshmem_runtime::TeamHandle;
-use oxshmem_runtime::calls::{binding, fortran, request};
+use oxshmem_runtime::calls::{binding, context, fortran, request, team};
+use oxshmem_runtime::{ContextHandle, TeamHandle};
 
 /// The word of the calling thread in which an interpreter says where in its program it is: see [`oxshmem_runtime::program_line`].
 #[unsafe(no_mangle)]
@@ -28,6 +28,18 @@ extern "C" fn oxshmem_interrupt_only_ends_calls(yes: c_int) {
 #[unsafe(no_mangle)]
 extern "C" fn oxshmem_heap_high_water() -> u64 {
     oxshmem_runtime::heap_high_water()
+}
+
+/// Whether a context may be asked about: see [`context::is_handle`].
+#[unsafe(no_mangle)]
+extern "C" fn oxshmem_is_context(handle: ContextHandle) -> c_int {
+    context::is_handle(handle).into()
+}
+
+/// Whether a team may be asked about: see [`team::is_handle`].
+#[unsafe(no_mangle)]
+extern "C" fn oxshmem_is_team(handle: TeamHandle) -> c_int {
+    team::is_handle(handle).into()
 }
 
 /// The language of the program collects memory: see [`oxshmem_runtime::heap_is_collected`].

@@ -96,3 +96,8 @@ pub unsafe fn get_team(name: &'static str, context: ContextHandle, team: *mut Te
     unsafe { team.write(found.unwrap_or(TeamHandle::INVALID)) };
     if found.is_some() { 0 } else { -1 }
 }
+
+/// Whether a handle may be asked about its context: no call would refuse it in its own name. For tools between the program and the library.
+pub fn is_handle(context: ContextHandle) -> bool {
+    context.is_listed()
+}

@@ -57,6 +57,11 @@ pub unsafe fn translate_pe(source: TeamHandle, pe: c_int, dest: TeamHandle) -> c
     dest.member(source.world(pe as u32)).map_or(-1, |member| member as c_int)
 }
 
+/// Whether a handle may be asked about its team: no call would refuse it in its own name. For tools between the program and the library.
+pub fn is_handle(team: TeamHandle) -> bool {
+    team.is_listed()
+}
+
 /// The result for `SHMEM_TEAM_INVALID`. Without the library no handle has a team.
 #[cold]
 fn without_team(call: &str) -> c_int {

@@ -107,6 +107,12 @@ impl ContextHandle {
         self
     }
 
+    /// Whether [`ContextHandle::checked`] would not end the job.
+    pub(crate) fn is_listed(self) -> bool {
+        let is_known = !self.is_valid() || self.is_believed() || self == Self::default_context();
+        is_known || valid_handles::is_of(self.0 as usize, HandleKind::Context)
+    }
+
     /// The world number of the team's member `pe`, or a number that no window has.
     #[inline(always)]
     pub(crate) fn world(self, pe: c_int) -> u32 {

@@ -92,6 +92,12 @@ pub(crate) fn demand(call: &str, argument: &str, handle: usize, kind: HandleKind
     }
 }
 
+/// Whether [`demand`] lets the handle pass.
+#[cold]
+pub(crate) fn is_of(handle: usize, kind: HandleKind) -> bool {
+    objection("", "", handle, kind, false).is_none()
+}
+
 /// [`demand`] of a context that is to be destroyed, which may have lost its team.
 #[cold]
 pub(crate) fn demand_to_destroy(call: &str, handle: usize) {

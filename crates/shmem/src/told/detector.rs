@@ -244,6 +244,8 @@ fn library() -> WatchedLibrary {
         team_n_pes,
         team_translate_pe,
         team_of,
+        is_team: is_handle,
+        is_context: is_handle,
         world: super::named(TeamHandle::world()),
         shared: super::named(TeamHandle::shared()),
         node: super::named(TeamHandle::node()),
@@ -273,6 +275,11 @@ extern "C" fn n_pes() -> c_int {
 
 extern "C" fn address_of(address: *const c_void, pe: c_int) -> *mut c_void {
     locality::ptr(address, pe)
+}
+
+/// Teams and contexts of the API are there as long as their handles.
+extern "C" fn is_handle(_: *const c_void) -> c_int {
+    1
 }
 
 extern "C" fn accessible(address: *const c_void, pe: c_int) -> c_int {

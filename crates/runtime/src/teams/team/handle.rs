@@ -55,6 +55,12 @@ impl TeamHandle {
         self.state()
     }
 
+    /// Whether [`TeamHandle::named`] would not end the job.
+    pub(crate) fn is_listed(self) -> bool {
+        let is_known = FAST.believes(self.0 as usize) || self == Self::INVALID || self.is_predefined();
+        is_known || !state::is_open() || valid_handles::is_of(self.0 as usize, HandleKind::Team)
+    }
+
     /// The team behind a handle that is known to be alive, or invalid, or predefined; `None` for the invalid handle, and for
     /// predefined handles while not initialised.
     #[inline(always)]
