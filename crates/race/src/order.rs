@@ -4,7 +4,7 @@ use crate::access::AccessKind;
 use crate::clock::{Column, Milestone, StrandName, Stream};
 use crate::detector::{Detector, Strand};
 use crate::memory::{SymmetricPlace, mix};
-use crate::pending::Completion;
+use crate::pending::{Buffer, Completion};
 
 /// A meeting's clocks are used again after so many meetings. Two would do where all members wait for all. On a node the root of short
 /// broadcasts may enter the 17th one after that which a member is about to leave. Where a root is farther ahead, as between nodes, a member
@@ -74,7 +74,12 @@ impl Strand<'_, '_> {
             !is_over
         });
         fetched.into_iter().for_each(|(place, len)| self.observe(place, len));
-        self.pe.pending.end(|buffer| buffer.until == Completion::Quiet(stream))
+        self.pe.pending.end(|buffer| buffer.until == Completion::Quiet(stream) && self.knows_of(buffer))
+    }
+
+    /// Whether the strand knows of the operation with a buffer, or of the first of several: which of these a quiet ends is not known.
+    fn knows_of(&self, buffer: &Buffer) -> bool {
+        buffer.first <= self.clock().passed(buffer.by, Milestone::Issued)
     }
 
     fn end_pulled(&self, stream: Stream) {
@@ -87,7 +92,10 @@ impl Strand<'_, '_> {
     /// The sources of nonblocking puts are not in use any more. Returns whether other buffers are.
     pub fn end_sources(&self) -> bool {
         [Stream::Default, Stream::Other].into_iter().for_each(|stream| self.end_pulled(stream));
-        self.pe.pending.end(|buffer| matches!(buffer.until, Completion::Quiet(_)) && buffer.kind == AccessKind::Read)
+        let is_source = |buffer: &Buffer| {
+            matches!(buffer.until, Completion::Quiet(_)) && buffer.kind == AccessKind::Read && self.knows_of(buffer)
+        };
+        self.pe.pending.end(is_source)
     }
 
     /// The puts of the stream to these PEs are over.

@@ -217,6 +217,23 @@ fn an_answer_shows_that_a_source_was_read_but_only_a_quiet_frees_it() {
 }
 
 #[test]
+fn a_quiet_frees_the_buffers_of_the_operations_that_its_strand_knows_of() {
+    let node = TestNode::new(2);
+    let pe = Box::leak(Box::new(node.detector(0)));
+    let first = pe.strand(0);
+    let second = pe.strand(first.fork(StrandKind::Thread));
+    first.begin_buffer(D, 1000, None, 8, AccessKind::Read, SITE);
+    let changed = || first.buffer(1000, 8, AccessKind::Write, SITE).is_some();
+    second.quiet(D);
+    second.end_sources();
+    assert!(changed(), "the operation may come after the quiet");
+    first.release(5);
+    second.acquire(5);
+    second.quiet(D);
+    assert!(!changed());
+}
+
+#[test]
 fn an_answer_to_one_put_shows_nothing_of_another_one() {
     let node = TestNode::new(3);
     let [a, b, _] = node.pes();
