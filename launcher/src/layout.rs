@@ -10,7 +10,7 @@ use oxshmem_bootstrap::{OUR_JOBS, process_mapping, process_mapping_of};
 use crate::hosts::allocation::{self, Allocation};
 use crate::hosts::placement::{self, Room};
 use crate::hosts::{self, HostEntry, is_here, is_this_machine};
-use crate::link::frame::{FAN_OUT, HostPes, JobDescription};
+use crate::link::frame::{FAN_OUT, HostPes, JobDescription, NO_HOST};
 use crate::plan::JobPlan;
 use crate::prepare::{self, Prepared};
 use crate::program::Unusable;
@@ -55,8 +55,8 @@ pub(crate) fn laid_out(plan: &JobPlan, mark: String) -> Result<Rc<JobDescription
     }
     let mapping = process_mapping_of(&numbered(&host_pes, size));
     if host_pes.len() > FAN_OUT {
-        // An agent of another host would take `localhost` for itself. The first hosts are started from here.
-        host_pes.sort_by_cached_key(|host| !is_this_machine(&host.name));
+        // To an agent of another host `localhost` is that host. The first hosts are started from here.
+        host_pes.sort_by_cached_key(|host| (!is_here(&host.name), !is_this_machine(&host.name)));
     }
     match &mut host_pes[..] {
         // Where the user has named a remote shell it is used for every host, be it this one.
@@ -87,7 +87,7 @@ pub(crate) fn show(description: &Rc<JobDescription>) -> Result<i32, Unusable> {
         return Ok(shown(|output| prepared.show(output)));
     }
     let apps = prepare::apps(&description.plan);
-    let commands = description.host_pes.iter().map(|host| words_for(description, host));
+    let commands = description.host_pes.iter().map(|host| words_for(description, host, NO_HOST));
     let commands: Vec<_> = commands.collect::<Result<_, _>>().map_err(|why| usage(Error::new(why)))?;
     Ok(shown(|output| {
         for (host, words) in description.host_pes.iter().zip(commands) {
@@ -233,5 +233,18 @@ mod tests {
         assert_eq!(hosts[1], ("me@localhost", 42, &[42][..]), "another user's shell is started here, too");
         assert_eq!(hosts[2], ("far1", 0, &[0][..]));
         assert_eq!((hosts.len(), hosts[42]), (43, ("far41", 41, &[41][..])));
+    }
+
+    #[test]
+    fn an_agent_takes_no_host_below_it_for_its_own() {
+        let words = ["-H", "far[1-40]", "-N", "1", "./a"].map(OsString::from).to_vec();
+        let plan = JobPlan::from_arguments(words).expect("the words are well formed");
+        let description = laid_out(&plan, "mark".into()).expect("there is room for all");
+        // A name that means the machine where the words are made, as `n1.b.org` does on `n1.a.org`.
+        let own = HostPes { host: 7, name: "localhost".into(), pes: vec![7] };
+        let [by_launcher, by_agent] =
+            [NO_HOST, 3].map(|starter| words_for(&description, &own, starter).expect("the shell is well formed"));
+        assert_eq!((by_launcher.len(), &by_launcher[1][..]), (2, "--agent"));
+        assert!(by_agent[0] == "ssh" && by_agent.contains(&own.name), "{by_agent:?}");
     }
 }

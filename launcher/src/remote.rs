@@ -13,7 +13,7 @@ use crate::guardian::MARK;
 use crate::hosts::allocation::OPTIONS_OF_SRUN;
 use crate::hosts::is_here;
 use crate::link::child;
-use crate::link::frame::{self, AgentOrder, AgentReport, HostPes, JobDescription};
+use crate::link::frame::{self, AgentOrder, AgentReport, HostPes, JobDescription, NO_HOST};
 use crate::link::greeting::{self, Greeting};
 use crate::link::pulse::Pulse;
 use crate::link::remote_shell::{self, RemotePath, SSH_CONNECTION};
@@ -53,11 +53,12 @@ pub(crate) struct RemoteAgent {
 }
 
 impl RemoteAgent {
-    /// Starts an agent for these hosts; what comes from it is told with its number `index`.
+    /// Starts an agent for these hosts; what comes from it is told with its number `index`. `starter`: our own host's number.
     pub(crate) fn start(
         index: usize,
         description: &JobDescription,
         host_pes: Vec<HostPes>,
+        starter: u32,
         tell: mpsc::UnboundedSender<(usize, AgentEvent)>,
     ) -> RemoteAgent {
         let limit = description.plan.places.host_timeout;
@@ -73,7 +74,7 @@ impl RemoteAgent {
             orders: Some(orders),
             abandon: Some(abandon),
         };
-        let words = words_for(description, &host_pes[0]);
+        let words = words_for(description, &host_pes[0], starter);
         let mark = description.mark.clone();
         let first = AgentOrder::Start(Box::new(JobDescription { host_pes, ..description.clone() }));
         tokio::task::spawn_local(async move {
@@ -118,10 +119,13 @@ impl RemoteAgent {
 }
 
 /// The command for a host. The launcher's own host needs no remote shell, unless the user has named one.
-pub(crate) fn words_for(description: &JobDescription, host: &HostPes) -> Result<Vec<String>, String> {
+///
+/// The launcher alone (`starter` is [`NO_HOST`]) has a host of its own among those that it starts. An agent has none: a host of
+/// another domain that has the same name as that of the agent is another machine.
+pub(crate) fn words_for(description: &JobDescription, host: &HostPes, starter: u32) -> Result<Vec<String>, String> {
     let places = &description.plan.places;
     let own = std::env::current_exe().map_err(|error| format!("oshrun cannot find itself: {error}"))?;
-    if places.launch_agent.is_none() && is_here(&host.name) {
+    if places.launch_agent.is_none() && starter == NO_HOST && is_here(&host.name) {
         return Ok(vec![own.display().to_string(), greeting::ARGUMENT.into()]);
     }
     if let Some(waiting) = &places.waiting {

@@ -110,7 +110,8 @@ impl Subtree {
     pub(crate) fn start_remotes(&mut self, host_pes: &[HostPes]) {
         for group in branches(host_pes) {
             let index = self.remotes.len();
-            self.remotes.push(RemoteAgent::start(index, &self.description, group.to_vec(), self.tell.clone()));
+            let tell = self.tell.clone();
+            self.remotes.push(RemoteAgent::start(index, &self.description, group.to_vec(), self.host, tell));
         }
     }
 
