@@ -45,6 +45,9 @@ impl CommandBlock {
     }
 }
 
+/// The beginning of a line. A frame begins with its length.
+const COMMAND: &[u8] = b"cmd=";
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Version {
     #[default]
@@ -71,6 +74,11 @@ impl Conversation {
             Version::One => self.next_line_request(),
             // The client waits for the reply, and so must we: it decides how to read on.
             Version::Opening => None,
+            // A script may run another program behind one that was killed, and that one opens a conversation of its own.
+            Version::Two if self.incoming.begins_with(COMMAND) => {
+                self.begin_anew();
+                self.next_line_request()
+            }
             Version::Two => {
                 let request = self.incoming.next_frame()?.and_then(Pmi2Request::decode);
                 Some(request.map(|request| self.translated(request)))
@@ -142,12 +150,17 @@ impl Conversation {
                 let bytes = self.framed(reply);
                 // A script may run several programs one after the other, and each opens a conversation of its own.
                 if *reply == Reply::Finalized && !bytes.is_empty() {
-                    self.version = Version::One;
-                    self.awaited.clear();
+                    self.begin_anew();
                 }
                 bytes
             }
         }
+    }
+
+    /// The next client speaks in lines until it asks for version 2, and waits for nothing.
+    fn begin_anew(&mut self) {
+        self.version = Version::One;
+        self.awaited.clear();
     }
 
     fn framed(&mut self, reply: &Reply) -> Vec<u8> {
@@ -266,6 +279,26 @@ mod tests {
             assert!(matches!(client.next_request(), Some(Ok(Request::Init { version: 1, .. }))), "{version}");
             let reply = client.encode(&Reply::Init { version: 1, subversion: 1, accepted: true });
             assert!(reply.starts_with(format!("cmd=response_to_init pmi_version={version} ").as_bytes()), "{version}");
+        }
+    }
+
+    #[test]
+    fn a_program_behind_one_that_was_killed_opens_a_conversation_of_its_own() {
+        for version in [1, 2] {
+            let mut client = opened();
+            client.feed(&Pmi2Query::Fence.encode());
+            assert_eq!(client.next_request(), Some(Ok(Request::BarrierIn)));
+            for piece in ["cm", "d=in", "it pmi_version="] {
+                client.feed(piece.as_bytes());
+                assert_eq!(client.next_request(), None, "{piece}");
+            }
+            client.feed(format!("{version} pmi_subversion=0\n").as_bytes());
+            assert!(matches!(client.next_request(), Some(Ok(Request::Init { version: 1, .. }))), "{version}");
+            let reply = client.encode(&Reply::Init { version: 1, subversion: 1, accepted: true });
+            assert!(reply.starts_with(format!("cmd=response_to_init pmi_version={version} ").as_bytes()), "{version}");
+            if version == 2 {
+                assert!(client.encode(&Reply::BarrierOut).is_empty(), "who has asked for it is gone");
+            }
         }
     }
 

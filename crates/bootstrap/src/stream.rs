@@ -32,6 +32,11 @@ impl Incoming {
         self.pending.extend_from_slice(bytes);
     }
 
+    /// Whether the next message begins with these bytes, as far as it has come.
+    pub(crate) fn begins_with(&self, bytes: &[u8]) -> bool {
+        self.pending.starts_with(bytes)
+    }
+
     /// The next complete line without its newline. After an error the stream has no meaning any more.
     pub fn next_line(&mut self) -> Option<Result<Vec<u8>, Malformed>> {
         let end = self.pending.iter().position(|&byte| byte == b'\n');
