@@ -26,7 +26,7 @@ use oxshmem_profile::totals;
 
 use crate::machine::helper;
 use crate::plan::{ProgramSpec, RecordingPlan};
-use crate::{results, say};
+use crate::{results, say, screen};
 use places::ProgramPlaces;
 
 pub use summary::TraceArgs;
@@ -160,9 +160,8 @@ fn remove_records(folder: &Path) {
 
 /// The summary goes to standard error: standard output is the program's.
 fn say_text(text: &str) {
-    use std::io::Write;
     // Without a reader there is still the report.
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    let _ = screen::write_all(std::io::stderr().lock(), text.as_bytes());
 }
 
 #[cfg(test)]

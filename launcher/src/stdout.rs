@@ -7,6 +7,8 @@ use std::io::{self, Write};
 
 use oxshmem_base::Error;
 
+use crate::screen;
+
 /// The exit status of a tool whose reader has closed the output early.
 const UNREAD: u8 = 128 + libc::SIGPIPE as u8;
 /// The exit status of a tool whose result is lost.
@@ -19,7 +21,7 @@ pub fn print(tool: &str, text: &str) -> Result<(), u8> {
 
 /// Prints a result that is made piece by piece, as [`print`] does.
 pub(crate) fn print_with(tool: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), u8> {
-    let mut output = io::BufWriter::new(io::stdout().lock());
+    let mut output = io::BufWriter::new(PatientOutput(io::stdout().lock()));
     let written = write(&mut output).and_then(|()| output.flush());
     // A text that could not be written is not tried again.
     drop(output.into_parts());
@@ -30,6 +32,20 @@ pub(crate) fn print_with(tool: &str, write: impl FnOnce(&mut dyn Write) -> io::R
         let _ = writeln!(io::stderr(), "{tool}: {told}");
     }
     Err(status)
+}
+
+/// An output whose reader is waited for, also where another process that shares the stream has made it nonblocking.
+struct PatientOutput<W>(W);
+
+impl<W: Write> Write for PatientOutput<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        screen::write_all(&mut self.0, bytes).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        // Nothing is held back.
+        Ok(())
+    }
 }
 
 /// The exit status after this error, and the sentence about it.

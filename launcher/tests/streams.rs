@@ -72,6 +72,23 @@ fn output_to_a_stream_that_does_not_block_arrives_complete() {
 }
 
 #[test]
+fn an_answer_to_a_stream_that_does_not_block_arrives_complete() {
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let mut command = oshrun(["--dry-run", "-n", "9000", "true"]);
+    let mut job = command.stdout(OwnedFd::from(theirs)).spawn().unwrap();
+    // It has a copy of the socket, which would keep the stream open.
+    drop(command);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut text = String::new();
+    ours.read_to_string(&mut text).unwrap();
+    assert_eq!((job.wait().unwrap().code(), text.lines().count()), (Some(0), 9000));
+}
+
+#[test]
 fn the_launcher_s_sentence_does_not_continue_a_line_of_a_pe() {
     let pe = "if [ $PMI_RANK = 0 ]; then printf \"me 2\"; exit 3; fi; sleep 60";
     let line = format!("\"$0\" -n 2 sh -c '{pe}' 2>&1");
