@@ -35,18 +35,17 @@ impl Hierarchies {
             let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else {
                 continue;
             };
-            let has = |name| controllers.split(',').any(|controller| controller == name);
+            let has = |name: &str| controllers.split(',').any(|controller| controller == name);
             if controllers.is_empty() {
                 let levels = levels(mounts, "cgroup2", "", group).map(CgroupLevel::V2);
                 found.memory.extend(levels.clone());
                 found.processors.extend(levels.clone());
                 found.processes.extend(levels);
-            } else if has("memory") {
-                found.memory.extend(levels(mounts, "cgroup", "memory", group).map(CgroupLevel::V1));
-            } else if has("cpu") {
-                found.processors.extend(levels(mounts, "cgroup", "cpu", group).map(CgroupLevel::V1));
-            } else if has("pids") {
-                found.processes.extend(levels(mounts, "cgroup", "pids", group).map(CgroupLevel::V1));
+            }
+            // Several controllers may be mounted together.
+            let kinds = [("memory", &mut found.memory), ("cpu", &mut found.processors), ("pids", &mut found.processes)];
+            for (controller, found) in kinds.into_iter().filter(|(controller, _)| has(controller)) {
+                found.extend(levels(mounts, "cgroup", controller, group).map(CgroupLevel::V1));
             }
         }
         found
@@ -240,6 +239,23 @@ mod tests {
         let found = Hierarchies::from_text(groups, &mounts);
         assert_eq!(found.memory().map(|limit| limit.free).collect::<Vec<_>>(), [0]);
         assert_eq!(found.processor_quota(), Some(0));
+    }
+
+    #[test]
+    fn version_1_controllers_that_are_mounted_together_all_count() {
+        let files = [
+            ("job/memory.limit_in_bytes", "4096\n"),
+            ("job/memory.usage_in_bytes", "96\n"),
+            ("job/cpu.cfs_quota_us", "200000\n"),
+            ("job/cpu.cfs_period_us", "100000\n"),
+            ("job/pids.max", "100\n"),
+            ("job/pids.current", "95\n"),
+        ];
+        let fixture = Fixture::new("together", &files);
+        let mounts = fixture.mount("/", "cgroup", "rw,cpu,memory,pids");
+        let found = Hierarchies::from_text("3:cpu,memory,pids:/job\n", &mounts);
+        assert_eq!(found.memory().map(|limit| limit.free).collect::<Vec<_>>(), [4000]);
+        assert_eq!((found.processor_quota(), found.processes_left().map(|(left, ..)| left)), (Some(2), Some(5)));
     }
 
     #[test]
