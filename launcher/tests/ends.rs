@@ -79,6 +79,17 @@ fn problem_20_signals_end_the_job_with_the_shells_number() {
 }
 
 #[test]
+fn stopped_pes_hear_signals_that_end_the_job() {
+    for (signal, code) in [("INT", 130), ("HUP", 129), ("QUIT", 131)] {
+        let job = Running::script(2, "echo $$ > $HERE/pe.$PMI_RANK; kill -STOP $$; exec sleep 600");
+        let pids = job.pids(2);
+        until("both PEs are stopped", || pids.iter().all(|&pid| is_stopped(pid)));
+        send(signal, job.pid());
+        assert_eq!(job.wait().status, Some(code));
+    }
+}
+
+#[test]
 fn signals_reach_pes_that_handle_them() {
     let script = "trap 'echo got $PMI_RANK; exit 0' USR2; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 0.05; done";
     let job = Running::script(2, script);

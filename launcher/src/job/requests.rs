@@ -67,6 +67,9 @@ impl RunningJob {
                     self.forwarded = Some((signal, Instant::now()));
                 }
                 self.signal(signal);
+                if SignalWish::is_against_starts(signal) {
+                    self.wake_stopped();
+                }
             }
         }
     }
@@ -75,6 +78,14 @@ impl RunningJob {
     pub(super) fn interrupt(&mut self) {
         self.agenda.set(Due::Remind, Instant::now() + AGAIN_AFTER);
         self.signal(libc::SIGINT);
+        self.wake_stopped();
+    }
+
+    /// A PE that is stopped hears no signal by which the user ends the job. The terminal stops one that reads it, for example.
+    fn wake_stopped(&mut self) {
+        // The silence of a launcher that stops now would count for agents that go on.
+        self.agenda.cancel(Due::Stop);
+        self.signal(libc::SIGCONT);
     }
 
     /// PEs have handled the interrupt, and have not ended by it.
