@@ -54,6 +54,7 @@ mod scratch;
 mod screen;
 mod signals;
 mod subtree;
+mod terminal_stops;
 mod verdict;
 mod watch;
 

@@ -19,7 +19,7 @@ use crate::plan::{JobPlan, Label};
 use crate::prepare::Prepared;
 use crate::program::Unusable;
 use crate::watch::{Event, pass_on, watch_over};
-use crate::{guardian, input, leftovers, look};
+use crate::{guardian, input, leftovers, look, terminal_stops};
 
 /// Where the PEs' output goes: up to the launcher, as far as there is room. The launcher's own PEs take the same way.
 #[derive(Clone)]
@@ -123,6 +123,12 @@ impl Processes {
         if !self.readers.is_empty() {
             tokio::task::spawn_local(input::copy(std::mem::take(&mut self.readers)));
         }
+    }
+
+    /// All PEs have been started: the user learns which of them the terminal stops.
+    pub(crate) fn watch_for_stops(&self) {
+        let pes = self.members.iter().map(|member| (member.pe, member.pid)).collect();
+        tokio::task::spawn_local(terminal_stops::note(pes, self.side.clone()));
     }
 
     fn carry_output(&mut self, plan: &JobPlan, pe: u32, child: &mut Child) {

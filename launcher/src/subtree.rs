@@ -104,6 +104,7 @@ impl Subtree {
         self.ready.push_back(AgentReport::Started { pids });
         self.ready.extend(failed);
         self.processes.begin_input();
+        self.processes.watch_for_stops();
     }
 
     /// Starts agents for these hosts.

@@ -201,6 +201,32 @@ fn a_job_goes_on_in_the_background_of_a_terminal_that_it_reads() {
     }
 }
 
+/// The user of a terminal, who waits for the word about a PE that reads it, and interrupts the job. Ends with its status.
+const WAITING_USER: &str = r#"
+import os, pty, signal, sys
+signal.alarm(60)
+job, terminal = pty.fork()
+if job == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+shown = b""
+while b"PE 1 (pid" not in shown or b"(SIGTTIN)" not in shown:
+    shown += os.read(terminal, 1024)
+os.write(terminal, b"\x03")
+_, status = os.waitpid(job, 0)
+sys.exit(status >> 8)
+"#;
+
+#[test]
+fn a_pe_that_the_terminal_stops_is_named_and_can_be_interrupted() {
+    let job = oshrun(["-n", "2", "sh", "-c", "[ $PMI_RANK = 0 ] || read word < /dev/tty; sleep 600"]);
+    let mut user = std::process::Command::new("python3");
+    user.args(["-c", WAITING_USER]).arg(job.get_program()).args(job.get_args());
+    match user.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => not_run("python3 is not installed"),
+        output => drop(Ended::from(output.expect("python3 starts")).expect(130)),
+    }
+}
+
 /// A remote shell of which the test knows that it runs, and that never starts anything.
 const SILENT: &str = "sh -c 'echo $$ > $HERE/pe.{host}; exec sleep 600'";
 

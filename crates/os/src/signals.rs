@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags};
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 
 use crate::bystanders::FAULTS;
 
@@ -56,6 +56,14 @@ pub fn signal_group(group: u32, signal: i32) -> io::Result<()> {
     let group = libc::pid_t::try_from(group).ok().filter(|&group| group > 1).ok_or(io::ErrorKind::InvalidInput)?;
     // SAFETY: kill takes two numbers and touches no memory.
     unsafe { syscall!(kill(-group, signal)) }.map(drop)
+}
+
+/// The signal that has stopped a child of this process since the last question, if one has.
+pub fn stopped_by(child: u32) -> Option<i32> {
+    let child = Pid::from_raw(libc::pid_t::try_from(child).ok()?)?;
+    let stop = rustix::process::waitid(WaitId::Pid(child), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+    // A process that has been waited for is no child any more.
+    stop.ok()??.stopping_signal()
 }
 
 /// Lets this process learn how its children end.
@@ -161,6 +169,20 @@ mod tests {
         let thread = keeping_signals(|| std::thread::spawn(asked));
         assert_eq!(thread.join().expect("it only asks"), [true, true, false]);
         assert_eq!(asked(), before);
+    }
+
+    #[test]
+    fn the_stop_of_a_child_is_seen_once_and_leaves_its_end_to_be_waited_for() {
+        let mut child =
+            Command::new("sh").args(["-c", "kill -STOP $$; exit 3"]).process_group(0).spawn().expect("sh starts");
+        let stop = std::iter::repeat_with(|| stopped_by(child.id())).take(2000).find(|stop| {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            stop.is_some()
+        });
+        assert_eq!((stop.flatten(), stopped_by(child.id())), (Some(libc::SIGSTOP), None));
+        signal_group(child.id(), libc::SIGCONT).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(3));
+        assert_eq!(stopped_by(child.id()), None);
     }
 
     #[test]
