@@ -1,5 +1,6 @@
 //! Looks at the machine: by hwloc, the kernel's files or a description.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -69,7 +70,8 @@ pub fn discover(how: &str) -> Result<Discovered, Error> {
             // hwloc takes tens of milliseconds and brings libraries into the process. Where there is nothing to choose
             // between, the kernel's files say the same in one.
             let plain = |node: &Node| node.memories.len() == 1 && nic::cards(node).len() <= 1;
-            if let Some(node) = below(root).ok().filter(plain) {
+            let allowed = cpus::allowed();
+            if let Some(node) = below(root).ok().filter(|node| plain(node) && knows(node, &allowed)) {
                 return Ok(found_by(DescriptionSource::Sysfs, node));
             }
             let ways: [Way; 3] = [
@@ -79,7 +81,10 @@ pub fn discover(how: &str) -> Result<Discovered, Error> {
             ];
             for (source, look) in ways {
                 match look(root) {
-                    Ok(node) => return Ok(Discovered { rejected, ..found_by(source, node) }),
+                    Ok(node) if source == DescriptionSource::Affinity || knows(&node, &allowed) => {
+                        return Ok(Discovered { rejected, ..found_by(source, node) });
+                    }
+                    Ok(_) => rejected.push(format!("{source} lacks processors that this process may run on")),
                     Err(why) => rejected.push(why.to_string().replace("\n  because", "")),
                 }
             }
@@ -92,6 +97,13 @@ pub fn discover(how: &str) -> Result<Discovered, Error> {
 /// The node that the kernel's files below a folder describe: of this machine, or recorded on another.
 pub fn below(root: &Path) -> Result<Node, Error> {
     SysTree::at(root).node().ok_or_else(nothing)
+}
+
+/// Whether a description knows all processors that this process may run on. A container may have files of its own in the place
+/// of the kernel's, in which its processors are counted from 0 (LXCFS).
+fn knows(node: &Node, allowed: &[usize]) -> bool {
+    let known: BTreeSet<usize> = node.processors.iter().map(|processor| processor.cpu as usize).collect();
+    allowed.iter().all(|cpu| known.contains(cpu))
 }
 
 fn found_by(source: DescriptionSource, node: Node) -> Discovered {
@@ -153,6 +165,15 @@ mod tests {
         let node = from_affinity(Path::new("/")).expect("this process runs somewhere");
         assert_eq!(node.processors.len(), cpus::allowed().len());
         assert!(below(Path::new("/nowhere")).is_err());
+    }
+
+    #[test]
+    fn a_description_that_lacks_a_processor_of_this_process_is_not_taken() {
+        let processor = |cpu: u32| FoundProcessor { cpu, core: cpu.into(), l3: None, package: 0 };
+        let processors = vec![processor(0), processor(1)];
+        let node = Node::assemble(LoaderFindings { processors, ..LoaderFindings::default() }).expect("two processors");
+        assert!(knows(&node, &[1]) && knows(&node, &[0, 1]));
+        assert!(!knows(&node, &[1, 5]));
     }
 
     #[test]
