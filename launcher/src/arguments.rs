@@ -14,7 +14,7 @@ use clap::{Args, CommandFactory, Parser};
 use oxshmem_base::Error;
 use oxshmem_os::process;
 
-use crate::arguments::advice::stray_count;
+use crate::arguments::advice::{behind_a_colon, stray_count};
 use crate::arguments::prepared::{PreparedWords, SwallowedWord, is_called, prepared};
 use crate::arguments::values::{Hosts, host_list, number_of_pes, seconds, stdin, unset, variable};
 use crate::arguments::waiting::WaitingOptions;
@@ -204,7 +204,7 @@ impl JobPlan {
         let mut apps = vec![options.app];
         for section in sections {
             let next = prepared(section, NextApp::command())?;
-            apps.push(NextApp::try_parse_from(next.words)?.app);
+            apps.push(NextApp::try_parse_from(next.words).map_err(behind_a_colon)?.app);
             swallowed = next.swallowed;
         }
         let explained = apps.iter_mut().filter(|_| options.explain);

@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use oxshmem_base::Error;
 
 use super::values::number_of_pes;
+use super::{Refusal, is_option};
 
 /// Options of other launchers (Hydra, Open MPI's, Slurm's), and what stands for them here.
 const FOREIGN: &[(&[&str], &str)] = &[
@@ -101,6 +103,19 @@ pub(super) fn foreign_order(option: &str, next: Option<&str>) -> Option<Error> {
             .because("oshrun takes block, cyclic or numa")
             .fix(*ours),
     )
+}
+
+/// What clap has found behind a colon. An option of the whole job has a remedy.
+pub(super) fn behind_a_colon(error: clap::Error) -> Refusal {
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument && is_option(option) => {
+            Error::new(format!("{option} stands behind a colon, and is an option of the whole job"))
+                .because("behind a colon a program has -n, -x and --wdir of its own")
+                .fix(format!("let it stand before the first program: `oshrun {option} ... ./a : ... ./b`"))
+                .into()
+        }
+        _ => error.into(),
+    }
 }
 
 /// A note about a number of PEs behind the program, which gets it as an argument, in a job of one PE.

@@ -32,6 +32,16 @@ fn all_ways_to_say_how_many() {
 }
 
 #[test]
+fn an_option_of_the_whole_job_behind_a_colon_is_said_to_stand_before_the_first_program() {
+    for option in ["-H", "--timeout", "--bind", "-l"] {
+        let error = refused(&format!("-n 1 ./a : {option} 3 ./b"));
+        let place = format!("`oshrun {option} ... ./a : ... ./b`");
+        assert!(error.starts_with(&format!("{option} stands behind a colon")) && error.contains(&place), "{error}");
+    }
+    assert!(refused("-n 1 ./a : --no-such-option ./b").contains("unexpected argument '--no-such-option'"));
+}
+
+#[test]
 fn the_programs_own_arguments_are_left_alone() {
     assert_eq!(plan("./a --mca btl tcp -c 2").programs[0].command.len(), 6);
     let plan = plan("-n 2 ./a -np 7 --label -n x -- y");
