@@ -209,7 +209,9 @@ fn lists_and_times() {
     assert_eq!(named, [0, 1, 2, 3, 7]);
     assert_eq!(seconds("1.5").unwrap(), Duration::from_millis(1500));
     assert_eq!(seconds("2s").unwrap(), Duration::from_secs(2));
-    assert!(seconds("-1").is_err() && seconds("nan").is_err());
+    assert!(seconds("-1").is_err() && seconds("nan").is_err() && seconds("0").is_err());
+    assert_eq!((seconds("1e300"), seconds("inf")), (seconds("1e19"), seconds("1e19")), "as good as no limit");
+    assert_eq!(seconds("1e-300"), seconds("1e-9"));
     assert!(std::time::Instant::now().checked_add(seconds("1e19").unwrap()).is_some(), "it has an end");
     assert!(!(seconds("1e-9").unwrap() / 8).is_zero(), "a host is looked at so often");
 }

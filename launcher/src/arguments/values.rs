@@ -65,9 +65,10 @@ const SHORTEST: Duration = Duration::from_millis(1);
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>();
     let number = number.map_err(|_| format!("{text} is no number of seconds: 60, 0.5 or 60s"))?;
-    Duration::try_from_secs_f64(number)
-        .ok()
-        .filter(|duration| !duration.is_zero())
-        .map(|duration| duration.clamp(SHORTEST, LONGEST))
-        .ok_or_else(|| "a number of seconds above 0 is expected".to_string())
+    if number > 0.0 {
+        // A number that is too large for a duration is longer than the longest, too.
+        Ok(Duration::try_from_secs_f64(number).unwrap_or(LONGEST).clamp(SHORTEST, LONGEST))
+    } else {
+        Err("a number of seconds above 0 is expected".to_string())
+    }
 }
