@@ -38,7 +38,7 @@ use crate::program::{self, Unusable};
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::subtree::Subtree;
-use crate::{ask, guardian, layout, profile, runtime, say, verdict};
+use crate::{ask, guardian, layout, orphans, profile, runtime, say, verdict};
 
 /// The exit status of a job that ended well, but whose output, profile or timeline could not be written.
 const LOST: i32 = 1;
@@ -103,6 +103,7 @@ const MANY_HOSTS: usize = 200;
 /// `prepared`: the PEs are on this machine.
 async fn carry_out(description: Rc<JobDescription>, prepared: Option<Prepared>) -> i32 {
     let mut signals = Signals::listen();
+    orphans::wait_for_all();
     if description.host_pes.len() > MANY_HOSTS {
         // If this fails the start of an agent will say so.
         let _ = descriptors::raise_limit();

@@ -42,6 +42,7 @@ mod line_ends;
 mod link;
 mod linked;
 mod look;
+mod orphans;
 mod output;
 mod pe;
 mod pmi;

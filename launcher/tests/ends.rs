@@ -145,22 +145,38 @@ fn a_job_stops_and_continues_with_its_launcher() {
     assert_eq!(job.wait().status, Some(143));
 }
 
-#[test]
-fn the_first_process_of_a_container_cannot_stop_and_its_job_runs_on() {
+/// Runs two PEs under an `oshrun` that is the first process of a container; nothing where none can be made.
+fn in_a_container(pe: &str) -> Option<Ended> {
     let inside = |words: &[&str]| {
         let mut command = std::process::Command::new("unshare");
         command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]).args(words);
         command.stdin(std::process::Stdio::null()).output()
     };
     if !inside(&["true"]).is_ok_and(|probe| probe.status.success()) {
-        return not_run("unshare cannot make a /proc of its own here");
+        not_run("unshare cannot make a /proc of its own here");
+        return None;
     }
-    let pe = "[ $PMI_RANK = 1 ] || kill -TSTP 1; sleep 1; echo on";
     let oshrun = ["env", "--default-signal", env!("CARGO_BIN_EXE_oshrun")];
     let words = [&oshrun[..], &["--timeout", "30", "-n", "2", "sh", "-c", pe]].concat();
-    let ended = Ended::from(inside(&words).expect("unshare starts")).expect(0);
+    Some(Ended::from(inside(&words).expect("unshare starts")).expect(0))
+}
+
+#[test]
+fn the_first_process_of_a_container_cannot_stop_and_its_job_runs_on() {
+    let Some(ended) = in_a_container("[ $PMI_RANK = 1 ] || kill -TSTP 1; sleep 1; echo on") else { return };
     assert_eq!(ended.stdout, "on\non\n", "{}", ended.stderr);
     ended.says(&["cannot stop, so the job runs on"]);
+}
+
+#[test]
+fn the_first_process_of_a_container_waits_for_orphans() {
+    // The parents of the sleeps end at once.
+    let pe = "for i in 1 2 3; do (sleep 0.1 &); (setsid sleep 0.1 &); done; sleep 0.5
+        zombies() { cat /proc/[0-9]*/stat 2>/dev/null | grep -q ') Z '; }
+        for i in 1 2 3 4 5 6 7 8 9 10; do zombies || { echo none; exit 0; }; sleep 1; done
+        echo zombies";
+    let Some(ended) = in_a_container(pe) else { return };
+    assert_eq!(ended.stdout, "none\nnone\n", "{}", ended.stderr);
 }
 
 /// The user of a terminal, who starts a job, stops it by Ctrl-Z, and lets it go on in the background. Ends well if the job does.

@@ -66,6 +66,37 @@ pub fn stopped_by(child: u32) -> Option<i32> {
     stop.ok()??.stopping_signal()
 }
 
+/// Waits for orphans that have ended: children of this process that it has not started, because their own parents have ended.
+///
+/// A child that leads a process group in this process's session counts as started by it, and stays for the one who waits for it.
+/// Orphans behind such a child are left for the next call.
+pub fn reap_orphans() {
+    while let Some(child) = ended_child().filter(|&child| is_orphan(child)) {
+        // SAFETY: the call writes nothing where it is given no address.
+        let reaped = unsafe { syscall!(waitpid(child, std::ptr::null_mut(), libc::WNOHANG)) };
+        if reaped.is_err() {
+            return;
+        }
+    }
+}
+
+/// A child that has ended. It can still be waited for.
+fn ended_child() -> Option<libc::pid_t> {
+    // SAFETY: all-zero is a siginfo, which says of no child; the call writes only to what is passed.
+    let (result, about) = unsafe {
+        let mut about: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        (syscall!(waitid(libc::P_ALL, 0, &raw mut about, options)), about)
+    };
+    // SAFETY: the call has filled in what it says of a child, or left zeros.
+    result.ok().map(|_| unsafe { about.si_pid() }).filter(|&child| child > 0)
+}
+
+fn is_orphan(child: libc::pid_t) -> bool {
+    // SAFETY: the calls take and give numbers.
+    unsafe { libc::getpgid(child) != child || libc::getsid(child) != libc::getsid(0) }
+}
+
 /// Lets this process learn how its children end.
 ///
 /// A process inherits from the one that starts it that SIGCHLD is ignored. Then the kernel keeps no status of a child that ends,

@@ -22,7 +22,7 @@ use crate::link::sealed::{self, JobKey, RecordOpener, RecordSealer, SealedTalk, 
 use crate::link::{child, greeting};
 use crate::plan::WaitingHosts;
 use crate::signals::{SignalWish, Signals};
-use crate::{say, verdict};
+use crate::{orphans, say, verdict};
 
 /// The first argument that makes this program wait.
 pub const ARGUMENT: &str = "--wait-for-launch";
@@ -57,6 +57,7 @@ struct Launcher {
 
 async fn live(waiting: &WaitingHosts, key: Rc<JobKey>) -> i32 {
     let mut signals = Signals::listen();
+    orphans::wait_for_all();
     let listener = match listen(waiting.port).await {
         Ok(listener) => listener,
         Err(error) => {
