@@ -1,8 +1,8 @@
 //! The PEs' output: whole lines, never mixed, with the labels that were asked for.
 //!
 //! Complete lines go out at once, as many as one read brought. The beginning of a line waits for its end, so that no
-//! other PE's text gets between. Without labels it goes out when nothing follows for a while: a prompt must be seen.
-//! `line_ends` decides what becomes of its line when another PE writes.
+//! other PE's text gets between. Without labels it goes out when nothing follows for a while, because a prompt must be seen, or when
+//! it is old, because progress must be seen. `line_ends` decides what becomes of its line when another PE writes.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -13,12 +13,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Mutex, Semaphore, mpsc, watch};
+use tokio::time::Instant;
 
 use crate::link::frame::{AgentReport, OutputStream};
 use crate::plan::Label;
 
 /// How long the beginning of a line waits for its end.
 const PROMPT: Duration = Duration::from_millis(100);
+/// How old the beginning of a line may become that is still written to: a program may show its progress by dots.
+const OLDEST: Duration = Duration::from_secs(1);
 /// How long a stream may be silent after the last PE has ended; a process that still holds it open is no PE.
 const LULL: Duration = Duration::from_millis(300);
 /// The longest line that is kept whole.
@@ -149,11 +152,16 @@ pub(crate) async fn pump(
     mut over: watch::Receiver<bool>,
 ) {
     let mut held = Vec::new();
+    // When the first byte of what is held came.
+    let mut begun: Option<Instant> = None;
     let mut bytes = vec![0; 1 << 16];
     loop {
+        let late = Instant::now() + PROMPT;
+        let due = begun.map_or(late, |begun| late.min(begun + OLDEST));
         let length = tokio::select! {
             length = source.read(&mut bytes) => length.unwrap_or(0),
-            () = tokio::time::sleep(PROMPT), if style.is_plain() && !held.is_empty() => {
+            () = tokio::time::sleep_until(due), if style.is_plain() && !held.is_empty() => {
+                begun = None;
                 if write(sink, &std::mem::take(&mut held)).await.is_err() { return }
                 continue;
             }
@@ -169,6 +177,8 @@ pub(crate) async fn pump(
         };
         let mut shown = style.dress(&held[..ready]);
         held.drain(..ready);
+        let is_older = ready == 0 && begun.is_some();
+        begun = if is_older { begun } else { Some(Instant::now()).filter(|_| !held.is_empty()) };
         // A label at the end of an unfinished line would be followed by the next one on the same line.
         if !style.is_plain() && !shown.is_empty() && !shown.ends_with(b"\n") {
             shown.push(b'\n');
@@ -254,6 +264,30 @@ mod tests {
             };
             tokio::join!(pump(reader, &sink, style(Label::None), receiver), user);
             assert_eq!(&shown, b"name?");
+        });
+    }
+
+    #[test]
+    fn a_line_that_is_still_written_to_is_seen_before_its_end() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let (mut writer, reader) = tokio::io::duplex(64);
+            let (here, mut there) = tokio::io::duplex(1 << 16);
+            let sink = Mutex::new(here);
+            let (_over, receiver) = watch::channel(false);
+            let mut shown = [0; 5];
+            let user = async {
+                let dots = async {
+                    while writer.write_all(b".").await.is_ok() {
+                        tokio::time::sleep(PROMPT / 5).await;
+                    }
+                };
+                let seen = tokio::time::timeout(20 * OLDEST, there.read_exact(&mut shown));
+                tokio::select! { () = dots => {} seen = seen => drop(seen.expect("the dots are shown")) }
+                drop(writer);
+            };
+            tokio::join!(pump(reader, &sink, style(Label::None), receiver), user);
+            assert_eq!(&shown, b".....");
         });
     }
 
