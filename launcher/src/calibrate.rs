@@ -5,7 +5,7 @@
 //! the messages would cost: the report says so.
 
 use std::fmt::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use oxshmem_base::Error;
 use oxshmem_os::cpus;
@@ -15,6 +15,7 @@ use oxshmem_schedule::step::Plan;
 
 use crate::machine::{beside, helper};
 use crate::schedules::schedule;
+use crate::tool_job;
 
 /// The schedule that is predicted and measured.
 const ALGORITHM: &str = "dissemination-2";
@@ -93,7 +94,7 @@ pub(crate) fn time(measured: &[(String, Times)], wanted: &str) -> Result<Times, 
 
 /// Runs the measuring program, with a schedule by name or with what the library does by itself.
 pub(crate) fn run(pes: u32, algorithm: Option<&str>) -> Result<Vec<(String, Times)>, Error> {
-    let mut command = Command::new(beside("oshrun")?);
+    let mut command = tool_job::launcher(beside("oshrun")?);
     command.args(["--bind", "-n", &pes.to_string()]).arg(helper("oshmeasure")?).env_remove("SHMEM_TUNING");
     for knob in ["SHMEM_BARRIER_ALGORITHM", "SHMEM_REDUCE_ALGORITHM"] {
         match algorithm {

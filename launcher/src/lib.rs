@@ -56,6 +56,7 @@ mod screen;
 mod signals;
 mod subtree;
 mod terminal_stops;
+mod tool_job;
 mod verdict;
 mod watch;
 

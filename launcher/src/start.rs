@@ -5,13 +5,14 @@
 //! `oshrun` beside it, join, meet on their nodes, and fetch the address of a PE of another node.
 
 use std::fmt::Write as _;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_bootstrap::simulate::{self, Tally};
 use oxshmem_bootstrap::{Membership, Parcel, node, wireup};
+
+use crate::tool_job;
 
 /// The name of a PE of a measured job on the command line.
 pub const AS_PE: &str = "start-as-pe";
@@ -119,7 +120,7 @@ fn measure(pes: u32, nodes: u32) -> Result<f64, Error> {
     let me = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     let mut best = f64::INFINITY;
     for _ in 0..3 {
-        let mut oshrun = Command::new(me.with_file_name("oshrun"));
+        let mut oshrun = tool_job::launcher(me.with_file_name("oshrun"));
         oshrun.args(["-n", &pes.to_string(), "--nodes", &nodes.to_string()]).arg(&me).arg(AS_PE);
         let output = oshrun.output().map_err(|error| failed(format!("oshrun: {error}")))?;
         let said = String::from_utf8_lossy(&output.stdout);

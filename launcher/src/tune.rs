@@ -13,7 +13,7 @@ use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{Row, to_json};
 
 use crate::machine::{beside, helper};
-use crate::results;
+use crate::{results, tool_job};
 
 /// Every schedule is measured in this many jobs, which alternate with those of the others, so that a disturbance
 /// affects all schedules.
@@ -60,7 +60,7 @@ pub fn tune(oshrun: &[String], file: &Path) -> Result<String, Error> {
 /// Runs the measuring program with one schedule for all collectives that it serves.
 fn measured(oshrun: &[String], name: &'static str) -> Result<Vec<(usize, u64, f64)>, Error> {
     let served = |collective: Collective| name == STANDARD || find(collective, name).is_some();
-    let mut command = Command::new(beside("oshrun")?);
+    let mut command = tool_job::launcher(beside("oshrun")?);
     for (family, collectives) in FAMILIES {
         let name = if collectives.iter().any(|&collective| served(collective)) { name } else { STANDARD };
         command.env(format!("SHMEM_{family}_ALGORITHM"), name);
@@ -71,7 +71,7 @@ fn measured(oshrun: &[String], name: &'static str) -> Result<Vec<(usize, u64, f6
 
 /// How many PEs, one on each node, these arguments start.
 fn size(oshrun: &[String]) -> Result<u32, Error> {
-    let lines = run(Command::new(beside("oshrun")?).args(oshrun).args(["sh", "-c", "echo $PMI_SIZE"]))?;
+    let lines = run(tool_job::launcher(beside("oshrun")?).args(oshrun).args(["sh", "-c", "echo $PMI_SIZE"]))?;
     let size = lines.lines().next().and_then(|line| line.trim().parse().ok());
     size.ok_or_else(|| Error::new("oshrun does not say how many PEs it starts").because(format!("it says {lines:?}")))
 }

@@ -30,6 +30,16 @@ fn nothing_outlives_a_launcher_killed_while_it_starts() {
     }
 }
 
+#[test]
+fn a_job_of_a_tool_ends_with_the_tool() {
+    let mut sim = std::process::Command::new(env!("CARGO_BIN_EXE_oxshmem"));
+    sim.args(["sim", "-n", "2", "--seeds", "1", "sh", "-c", WITH_CHILD]);
+    let job = Running::of(sim);
+    let pids = job.pids(4);
+    send("KILL", job.pid());
+    until("all PEs and their children are gone", || !pids.iter().any(|&pid| runs(pid)));
+}
+
 /// An agent that is killed leaves the records of its host's PEs, in a folder with the mark of the host's processes.
 #[test]
 fn a_guardian_removes_the_records_of_an_agent_that_was_killed() {

@@ -10,6 +10,7 @@ use super::peers::{MessageCarrier, PeerKind, PeerLibrary};
 use crate::arguments;
 use crate::machine::{beside, helper, installed};
 use crate::plan::{BindTo, JobPlan};
+use crate::tool_job;
 
 /// The name of our own library.
 pub(crate) const OURS: &str = "oxshmem";
@@ -132,7 +133,7 @@ impl Contender {
 
     /// A job of one group.
     pub(crate) fn job(&self, arguments: &[String]) -> Command {
-        let mut command = Command::new(&self.start[0]);
+        let mut command = tool_job::launcher(&self.start[0]);
         command
             .args(&self.start[1..])
             .arg(&self.program)

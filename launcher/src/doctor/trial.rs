@@ -1,7 +1,7 @@
 //! A small job on the hosts: whether it runs, which transport it takes and why no other one, and how far each host is from
 //! each other one.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use oxshmem_base::Error;
 use oxshmem_report::units;
@@ -9,6 +9,7 @@ use oxshmem_report::units;
 use super::finding::Diagnosis;
 use crate::hosts::as_option;
 use crate::machine::{beside, helper};
+use crate::tool_job;
 use crate::wrapper::quoted;
 
 /// A job that takes longer hangs.
@@ -16,7 +17,7 @@ const SECONDS: &str = "60";
 
 /// Runs it with one PE on each host; without hosts with two PEs that count as two nodes.
 pub(crate) fn run(hosts: &[&str], agent: Option<&str>) -> Result<Vec<Diagnosis>, Error> {
-    let mut command = Command::new(beside("oshrun")?);
+    let mut command = tool_job::launcher(beside("oshrun")?);
     command.args(["--explain", "--timeout", SECONDS]);
     let shape = shape(hosts, agent);
     command.args(&shape);

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
 
 use oxshmem_base::Error;
@@ -12,6 +11,7 @@ use crate::captured::{self, Captured};
 use crate::machine::beside;
 use crate::program::{NOT_EXECUTABLE, NOT_FOUND};
 use crate::scratch::Scratch;
+use crate::tool_job;
 use crate::verdict::TIMED_OUT;
 use crate::wrapper::quoted;
 
@@ -66,7 +66,7 @@ impl JobUnderSim {
     pub(super) fn run(&self, words: &str, more: &str) -> Result<SimulatedRun, Error> {
         let summary = ScratchFile::new(&self.scratch, "summary");
         let detail = format!("{words},summary={}{more}", summary.0.display());
-        let mut command = Command::new(&self.oshrun);
+        let mut command = tool_job::launcher(&self.oshrun);
         command.arg(format!("--timeout={}", self.timeout)).args(self.arguments(&detail));
         // A deadlock ends the job at once, and says who waits for whom.
         command.env("SHMEM_DEADLOCK", "abort");
