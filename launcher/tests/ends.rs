@@ -89,6 +89,17 @@ fn problem_20_signals_end_the_job_with_the_shells_number() {
 }
 
 #[test]
+fn signals_that_are_blocked_at_the_start_end_the_job() {
+    let mut command = std::process::Command::new("env");
+    command.args(["--block-signal", env!("CARGO_BIN_EXE_oshrun"), "-n", "2", "sh", "-c"]);
+    command.arg("echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600");
+    let job = Running::of(command);
+    job.pids(2);
+    send("TERM", job.pid());
+    job.wait().expect(143).says(&["SIGTERM has ended the job of 2 PEs"]);
+}
+
+#[test]
 fn stopped_pes_hear_signals_that_end_the_job() {
     for (signal, code) in [("INT", 130), ("HUP", 129), ("QUIT", 131)] {
         let job = Running::script(2, "echo $$ > $HERE/pe.$PMI_RANK; kill -STOP $$; exec sleep 600");

@@ -106,6 +106,19 @@ pub fn keep_statuses_of_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
+/// Lets this process hear all signals, and what it starts.
+///
+/// A process inherits from the one that starts it which signals are blocked, as from a daemon's thread that leaves signals to another one.
+/// For the beginning of a program that is ended by signals.
+pub fn unblock_all() {
+    // SAFETY: a set of zeros is a set, which the first call fills; the second one changes the mask of this thread only.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const all, std::ptr::null_mut());
+    }
+}
+
 /// The signals by which programs end when something is wrong; libraries like to handle them.
 const FATAL: [libc::c_int; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGINT, libc::SIGTERM];

@@ -11,6 +11,8 @@ use oxshmem_os::signals;
 fn main() {
     // Without the statuses of PEs a job that fails would end with 0.
     signals::keep_statuses_of_children();
+    // One that is blocked would reach neither the launcher nor its PEs, and nothing would end the job but SIGKILL.
+    signals::unblock_all();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     if let [first, mark] = &arguments[..]
         && first == guardian::ARGUMENT
