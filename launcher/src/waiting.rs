@@ -29,10 +29,10 @@ pub enum JobPart {
     Waits(WaitingHosts),
 }
 
-/// The part of this process: with `--meet` the first host launches, and the others wait.
+/// The part of this process: with `--meet` the first host launches, and the others wait. Nobody launches a job that is only shown.
 pub fn part_of(plan: &JobPlan) -> Result<JobPart, Error> {
     let (Some(waiting), Some(hosts)) = (&plan.places.waiting, &plan.places.hosts) else { return Ok(JobPart::Launches) };
-    if !waiting.meets || is_here(&hosts[0].name) {
+    if !waiting.meets || plan.dry_run || is_here(&hosts[0].name) {
         return Ok(JobPart::Launches);
     }
     if hosts.iter().any(|host| is_here(&host.name)) {
@@ -85,5 +85,21 @@ async fn receive(mut socket: OwnedReadHalf, mut opener: RecordOpener, mut output
             Ok(length) => opener.feed(&bytes[..length]),
             Err(error) => return Closing::Broken(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_host_waits_for_a_job_that_is_only_shown() {
+        let part = |options: &str| {
+            let line = format!("--meet --key-file key -H elsewhere,localhost {options}./a");
+            let plan = JobPlan::from_arguments(line.split(' ').map(Into::into).collect());
+            part_of(&plan.expect("the command line is well formed"))
+        };
+        assert!(matches!(part(""), Ok(JobPart::Waits(_))));
+        assert_eq!(part("--dry-run "), Ok(JobPart::Launches));
     }
 }
