@@ -33,7 +33,9 @@ pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>, path: Option<&OsStr>) -
     let path = path.map(OsStr::to_os_string).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
     let mut refused = None;
     for folder in std::env::split_paths(&path) {
-        // A relative folder is one below that of the PE.
+        // A relative folder is one below that of the PE, and one without a name is that itself. With a slash in the file's name the
+        // system does not look it up once more, in the PATH of the PE.
+        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
         let file = wdir.map_or_else(|| folder.join(name), |wdir| wdir.join(&folder).join(name));
         match usable(&file, name) {
             Ok(()) => return Ok(if wdir.is_some() { std::path::absolute(&file).unwrap_or(file) } else { file }),
@@ -170,6 +172,11 @@ mod tests {
         assert_eq!(found(&folder, "bin"), Some(tool.clone()));
         assert_eq!(found(&folder.join("bin"), "/no/such:."), Some(tool));
         assert_eq!(found(Path::new("/"), "bin:."), None);
+        let own = std::env::current_exe().expect("a path");
+        let (here, name) = (own.parent().expect("a folder"), own.file_name().expect("a name"));
+        assert_eq!(resolve(name, Some(here), Some("/no/such:".as_ref())).ok(), Some(own.clone()));
+        let source = resolve("Cargo.toml".as_ref(), None, Some(":/no/such".as_ref())).expect_err("no program").1;
+        assert!(source.to_string().contains("chmod +x ./Cargo.toml"), "{source}");
         std::os::unix::fs::symlink("bin/tool", folder.join("link")).expect("a link");
         assert_eq!(resolve("./link".as_ref(), Some(&folder), None).ok(), Some(folder.join("link")));
         // One that can be executed is, whatever it is called.
