@@ -15,7 +15,7 @@ use crate::plan::JobPlan;
 use crate::prepare::{self, Prepared};
 use crate::program::Unusable;
 use crate::remote::words_for;
-use crate::verdict::counted_as;
+use crate::verdict::{counted, counted_as};
 use crate::wrapper::quoted;
 use crate::{say, stdout};
 
@@ -35,8 +35,9 @@ pub(crate) fn laid_out(plan: &JobPlan, mark: String) -> Result<Rc<JobDescription
         let nodes =
             here(size, plan.nodes, plan.places.per_host.filter(|_| !plan.places.oversubscribe)).map_err(usage)?;
         if nodes != plan.nodes {
-            let made = counted_as(nodes as usize, "node");
-            say(&format!("note: {size} PEs in equal blocks make {made}, not {}", plan.nodes));
+            let (pes, made) = (counted(size as usize), counted_as(nodes as usize, "node"));
+            let make = if size == 1 { "makes" } else { "make" };
+            say(&format!("note: {pes} in equal blocks {make} {made}, not {}", plan.nodes));
         }
         let mapping = Some(process_mapping(size, size.div_ceil(plan.nodes.max(1))));
         let host = HostPes { host: 0, name: String::new(), pes: (0..size).collect() };
