@@ -38,7 +38,7 @@ use crate::program::{self, Unusable};
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::subtree::Subtree;
-use crate::{ask, guardian, layout, orphans, profile, runtime, say, verdict};
+use crate::{ask, guardian, layout, orphans, profile, runtime, say, signals, verdict};
 
 /// The exit status of a job that ended well, but whose output, profile or timeline could not be written.
 const LOST: i32 = 1;
@@ -91,6 +91,8 @@ fn try_run(plan: &JobPlan) -> Result<i32, Unusable> {
     }
     let runtime = runtime::runtime().map_err(unable)?;
     let status = LocalSet::new().block_on(&runtime, carry_out(description, prepared));
+    // Reports of large records take their time.
+    signals::leave_to_system();
     // A thread may still wait for input that no PE wants any more.
     runtime.shutdown_background();
     let is_whole = plan.recording.as_ref().is_none_or(|recording| profile::conclude(recording, status));

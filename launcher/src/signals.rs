@@ -25,6 +25,7 @@ impl SignalWish {
     }
 }
 
+/// The signals that PEs may get.
 const FORWARDED: [i32; 8] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -81,9 +82,39 @@ async fn pass_on(mut arrivals: Signal, wish: SignalWish, wishes: mpsc::Unbounded
     }
 }
 
-/// The set of signals this process was told to ignore.
+/// The job is over, and nobody listens any more: signals do to the launcher itself what they do to any process.
+pub(crate) fn leave_to_system() {
+    let ignored = ignored();
+    let heard = FORWARDED.into_iter().chain([libc::SIGTSTP]).filter(|number| ignored >> (number - 1) & 1 == 0);
+    heard.for_each(signals::restore_default);
+}
+
+/// The set of signals this process was started to ignore.
 fn ignored() -> u64 {
+    set("SigIgn:")
+}
+
+/// A set of signals, as the kernel shows it.
+fn set(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_are_the_launchers_own_behind_its_job() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let is_caught = || set("SigCgt:") >> (libc::SIGTERM - 1) & 1 == 1;
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            let _signals = Signals::listen();
+            assert!(is_caught());
+        });
+        assert!(is_caught(), "the runtime does not give it back");
+        leave_to_system();
+        assert!(!is_caught());
+    }
 }

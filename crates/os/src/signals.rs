@@ -106,6 +106,12 @@ pub fn keep_statuses_of_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
+/// Lets a signal do to this process what it does where nothing handles it.
+pub fn restore_default(signal: i32) {
+    // SAFETY: the default action runs no code of this process.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
 /// Lets this process hear all signals, and what it starts.
 ///
 /// A process inherits from the one that starts it which signals are blocked, as from a daemon's thread that leaves signals to another one.
