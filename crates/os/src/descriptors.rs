@@ -64,7 +64,24 @@ pub fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
 
 /// The user the other end of the stream ran as when it connected.
 pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
-    Ok(rustix::net::sockopt::socket_peercred(stream)?.uid.as_raw())
+    peer(stream).map(|peer| peer.uid)
+}
+
+/// The number of the process at the other end of the stream, when it connected or began to listen. Nothing: it has none here, as one
+/// of another container that shares the network.
+pub fn peer_pid(stream: &UnixStream) -> io::Result<Option<u32>> {
+    peer(stream).map(|peer| u32::try_from(peer.pid).ok().filter(|&pid| pid > 0))
+}
+
+/// What the kernel says of the other end. The number of a process that has none here is 0, which rustix's type cannot be: the whole
+/// answer would be an error.
+fn peer(stream: &UnixStream) -> io::Result<libc::ucred> {
+    let mut peer = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: libc::gid_t::MAX };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: the kernel writes three numbers, for which there is room, and how many bytes they are.
+    unsafe { syscall!(getsockopt(stream.as_raw_fd(), level, name, (&raw mut peer).cast(), &raw mut length)) }?;
+    Ok(peer)
 }
 
 /// The user this process acts as.
@@ -274,6 +291,37 @@ mod tests {
         assert_eq!(again(name, CHILD), Some(HELD));
     }
 
+    /// As PEs of which each is in a container of its own, with the host's network.
+    #[test]
+    fn the_user_of_a_process_without_a_number_here_is_known() {
+        const CHILD: &str = "OXSHMEM_UNSEEN_PEER_TEST";
+        if let Some(name) = std::env::var_os(CHILD) {
+            let stream = connect(name.as_encoded_bytes()).expect("the test listens");
+            assert_eq!(peer_uid(&stream).expect("a socket"), own_uid());
+            assert_eq!(peer_pid(&stream).expect("a socket"), None);
+            return;
+        }
+        let elsewhere = || {
+            let mut command = std::process::Command::new("unshare");
+            command.args(["--pid", "--fork", "--kill-child"]);
+            command
+        };
+        if !elsewhere().arg("true").output().is_ok_and(|probe| probe.status.success()) {
+            return oxshmem_test_folder::not_run("unshare cannot make process numbers of their own here");
+        }
+        let name = format!("oxshmem-unseen-peer-{}", std::process::id());
+        let listener = listen(name.as_bytes()).expect("a fresh name");
+        let test = "descriptors::tests::the_user_of_a_process_without_a_number_here_is_known";
+        let mut child = elsewhere();
+        child.arg(std::env::current_exe().expect("the test itself")).args([test, "--exact", "--test-threads=1"]);
+        let mut child = child.env(CHILD, &name).spawn().expect("it starts");
+        assert!(crate::sockets::wait_readable(&listener, Duration::from_secs(60)).expect("a socket"), "nobody came");
+        let (there, _) = listener.accept().expect("connected");
+        assert_eq!(peer_uid(&there).expect("a socket"), own_uid());
+        assert!(peer_pid(&there).expect("a socket").is_some(), "from outside it is seen");
+        assert!(child.wait().expect("it ends").success());
+    }
+
     #[test]
     fn a_receiver_that_is_gone_is_an_error_and_no_signal() {
         let (here, there) = UnixStream::pair().expect("a pair");
@@ -339,6 +387,7 @@ mod tests {
         let here = connect(name.as_bytes()).expect("listening");
         let (there, _) = listener.accept().expect("connected");
         assert_eq!(peer_uid(&there).expect("a socket"), own_uid());
+        assert_eq!(peer_pid(&there).expect("a socket"), Some(std::process::id()));
         send(&here, b"hello", &[listener.as_fd()]).expect("sent");
         assert_eq!(receive(&there).expect("received").0, b"hello");
         drop((listener, there));

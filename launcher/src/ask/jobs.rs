@@ -28,13 +28,20 @@ pub(super) fn socket(job: u32) -> io::Result<UnixStream> {
     let user = descriptors::own_uid();
     let mut failure = io::Error::other("it does not listen");
     for (_, name) in names().into_iter().filter(|(other, _)| *other == job) {
-        match descriptors::connect_at_once(&name).and_then(|stream| Ok((descriptors::peer_uid(&stream)?, stream))) {
-            Ok((owner, stream)) if owner == user => return Ok(stream),
-            Ok((owner, _)) => failure = io::Error::other(format!("user {owner} has taken its name")),
+        match connected(&name) {
+            Ok((owner, Some(_), stream)) if owner == user => return Ok(stream),
+            Ok((owner, None, _)) if owner == user => failure = io::Error::other("it is in another container"),
+            Ok((owner, ..)) => failure = io::Error::other(format!("user {owner} has taken its name")),
             Err(error) => failure = error,
         }
     }
     Err(failure)
+}
+
+/// The user and the number of the process that listens under this name, and the connection to it.
+fn connected(name: &[u8]) -> io::Result<(u32, Option<u32>, UnixStream)> {
+    let stream = descriptors::connect_at_once(name)?;
+    Ok((descriptors::peer_uid(&stream)?, descriptors::peer_pid(&stream)?, stream))
 }
 
 /// The names that launchers of this user would have, with the process numbers in them.
