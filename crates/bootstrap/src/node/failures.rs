@@ -27,6 +27,20 @@ pub(super) fn failed(job: &Membership, error: &io::Error) -> Error {
         io::ErrorKind::UnexpectedEof => failed
             .because(format!("PE {}, which brings them together, has hung up", job.node().members[0]))
             .fix(format!("look at its message; if it has none, raise {enough}")),
+        io::ErrorKind::ConnectionRefused => {
+            let leader = job.node().members[0];
+            let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
+            let network = network.display();
+            failed
+                .because(format!(
+                    "PE {leader}, which brings them together, does not listen in the network of PE {} ({network})",
+                    job.rank()
+                ))
+                .fix(
+                    "look at its message; if it has none, the two are in containers with networks of their own: let all on a host have \
+                     one network (docker run --network=host)",
+                )
+        }
         _ => failed.because(error),
     }
 }
@@ -60,7 +74,20 @@ fn named(pes: &[u32]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Invitation, Parcel, visit};
     use super::*;
+
+    #[test]
+    fn who_finds_nobody_in_its_network_learns_of_containers() {
+        let job = Membership::placed(3, &[0, 1, 1, 1]);
+        // As the name of a leader in another network.
+        let unknown = Invitation { name: [0x5a; 16], token: [0; 16] };
+        let error = visit(&job, &unknown, &Parcel::default()).expect_err("nobody listens");
+        let text = failed(&job, &error).to_string();
+        for part in ["PE 1, which brings them", "the network of PE 3 (net:[", "--network=host"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
 
     #[test]
     fn the_missing_are_named_but_not_all_of_a_thousand() {
