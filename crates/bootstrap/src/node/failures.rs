@@ -24,7 +24,8 @@ pub(super) fn failed(job: &Membership, error: &io::Error) -> Error {
     let is_limit = matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) || error.kind() == io::ErrorKind::InvalidData;
     match error.kind() {
         _ if is_limit => failed.because(error).fix(format!("raise {enough}")),
-        io::ErrorKind::UnexpectedEof => failed
+        // The kernel says it in three ways: after all was read, before that, and to who still writes.
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => failed
             .because(format!("PE {}, which brings them together, has hung up", job.node().members[0]))
             .fix(format!("look at its message; if it has none, raise {enough}")),
         io::ErrorKind::ConnectionRefused => {
@@ -86,6 +87,16 @@ mod tests {
         let text = failed(&job, &error).to_string();
         for part in ["PE 1, which brings them", "the network of PE 3 (net:[", "--network=host"] {
             assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_leader_that_has_hung_up_is_named_however_the_kernel_says_it() {
+        let job = Membership::placed(2, &[0, 1, 1]);
+        for kind in [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe] {
+            let text = failed(&job, &kind.into()).to_string();
+            assert!(text.contains("PE 1, which brings them together, has hung up"), "{text}");
+            assert!(text.contains("look at its message"), "{text}");
         }
     }
 
