@@ -100,11 +100,27 @@ enum Judged {
 /// Kills the processes that carry the mark, and adds them to `killed`. Returns their number, with those not judged yet.
 fn look_around(mark: &str, killed: &mut BTreeSet<u32>) -> usize {
     let own = std::process::id();
+    let depth = numbers("self").len();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let others = processes.filter(|&pid| pid != own);
+    let numbered = processes.filter_map(|entry| Some((entry, number_here(entry, depth)?)));
+    let others = numbered.filter(|&(_, pid)| pid != own);
     // A process that cannot be looked at belongs to another user, or has ended.
-    count(others.map(|pid| (pid, judge(pid, mark).unwrap_or(Judged::Stranger))), killed)
+    count(others.map(|(entry, pid)| (pid, judge(entry, pid, mark).unwrap_or(Judged::Stranger))), killed)
+}
+
+/// The number by which this process knows the one with this entry in `/proc`. A container that has kept the `/proc` of the host
+/// sees the host's numbers there (`unshare --pid --fork`), which mean other processes inside, or none.
+fn number_here(entry: u32, depth: usize) -> Option<u32> {
+    // Kernels before 4.1 do not say it.
+    if depth < 2 { Some(entry) } else { numbers(&entry.to_string()).get(depth - 1).copied() }
+}
+
+/// The numbers of a process, from that of its entry in `/proc` to that in its own container.
+fn numbers(entry: &str) -> Vec<u32> {
+    let status = kernel_text::read(format!("/proc/{entry}/status")).unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
+    numbers.split_whitespace().filter_map(|number| number.parse().ok()).collect()
 }
 
 /// How many processes are to be looked at again. Only those that have been killed are added to `killed`: the files of others stay.
@@ -119,21 +135,21 @@ fn count(judged: impl Iterator<Item = (u32, Judged)>, killed: &mut BTreeSet<u32>
     again
 }
 
-/// Kills a process that carries the mark.
-fn judge(pid: u32, mark: &str) -> std::io::Result<Judged> {
-    let folder = format!("/proc/{pid}");
+/// Kills a process that carries the mark: the one with this entry in `/proc`, whose number is `pid`.
+fn judge(entry: u32, pid: u32, mark: &str) -> std::io::Result<Judged> {
+    let folder = format!("/proc/{entry}");
     if std::fs::metadata(&folder)?.uid() != std::fs::metadata("/proc/self")?.uid() {
         return Ok(Judged::Stranger);
     }
     let process = Process::hold(pid)?;
     // This question comes before the environment is read: a process that finishes its exec between the two reads has
     // its environment by then. In the other order it would look like a process without any.
-    if is_changing_programs(pid)? {
+    if is_changing_programs(entry)? {
         return Ok(Judged::Unclear);
     }
     let environment = std::fs::read(format!("{folder}/environ"))?;
     if environment.is_empty() {
-        return Ok(if is_changing_programs(pid)? { Judged::Unclear } else { Judged::Stranger });
+        return Ok(if is_changing_programs(entry)? { Judged::Unclear } else { Judged::Stranger });
     }
     if !environment.split(|&byte| byte == 0).any(|variable| carries(variable, mark)) {
         return Ok(Judged::Stranger);
@@ -145,11 +161,11 @@ fn judge(pid: u32, mark: &str) -> std::io::Result<Judged> {
 /// Whether a process is in the middle of exec, where the kernel has given it new memory but not yet written the
 /// environment there. Its parent may already be running again. Kernel threads have no executable, and a program that
 /// was started with an empty environment has an address of it.
-fn is_changing_programs(pid: u32) -> std::io::Result<bool> {
-    if std::fs::read_link(format!("/proc/{pid}/exe")).is_err() {
+fn is_changing_programs(entry: u32) -> std::io::Result<bool> {
+    if std::fs::read_link(format!("/proc/{entry}/exe")).is_err() {
         return Ok(false);
     }
-    let stat = kernel_text::read(format!("/proc/{pid}/stat"))?;
+    let stat = kernel_text::read(format!("/proc/{entry}/stat"))?;
     // The fields after the command's closing bracket begin with the third, the state; the 51st is the environment's end.
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
     let dead = fields.first().is_none_or(|state| state.starts_with(['Z', 'X']));
@@ -183,6 +199,13 @@ mod tests {
         assert!(!carries(b"OTHER=a1", "a1"));
         let (one, other) = (new_mark().unwrap(), new_mark().unwrap());
         assert!(one.len() >= 32 && one != other);
+    }
+
+    #[test]
+    fn numbers_are_those_that_this_process_uses() {
+        let own = std::process::id();
+        assert_eq!(numbers("self").last(), Some(&own));
+        assert_eq!((number_here(own, 1), number_here(own, 2)), (Some(own), None), "none deeper than its own");
     }
 
     #[test]

@@ -200,6 +200,24 @@ fn the_first_process_of_a_container_waits_for_orphans() {
     assert_eq!(ended.stdout, "none\nnone\n", "{}", ended.stderr);
 }
 
+/// A container that has kept the host's `/proc`: the numbers there are not those of the processes inside.
+#[test]
+fn nothing_is_left_of_a_failed_job_where_proc_has_other_numbers() {
+    let inside = |script: &str| {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--pid", "--fork", "--kill-child", "sh", "-c", script, env!("CARGO_BIN_EXE_oshrun")]);
+        command.stdin(std::process::Stdio::null()).output()
+    };
+    if !inside("true").is_ok_and(|probe| probe.status.success()) {
+        return not_run("unshare cannot make a container here");
+    }
+    // The shell waits for orphans while it waits for its own sleep.
+    let script = "left=$($0 -n 1 sh -c 'setsid sleep 600 >/dev/null 2>&1 & echo $!; sleep 0.5; exit 4'); echo $?
+        sleep 0.5; kill -0 $left 2>/dev/null && echo it is left; true";
+    let ended = Ended::from(inside(script).expect("unshare starts")).expect(0);
+    assert_eq!(ended.stdout, "4\n", "{}", ended.stderr);
+}
+
 /// The user of a terminal, who starts a job, stops it by Ctrl-Z, and lets it go on in the background. Ends well if the job does.
 const USER: &str = r#"
 import os, pty, signal, sys, time
