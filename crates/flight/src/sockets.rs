@@ -22,14 +22,25 @@ pub fn launcher(user: u32, name: &[u8]) -> Option<u32> {
     number.parse().ok().filter(|launcher: &u32| launcher.to_string() == number)
 }
 
-/// The one that answers with the waits of all PEs in words, and with nothing as long as one of them does not wait.
+/// The one that answers with the waits of all PEs in words, and with nothing as long as one of them does not wait. For the launcher
+/// and its PEs, which count processes alike: a launcher in another container that shares the network may have the same number.
 pub fn waits(user: u32, launcher: u32) -> String {
-    format!("oxshmem-waits/{user}/{launcher}")
+    let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("oxshmem-waits/{user}/{launcher}/{}", space.display())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn launchers_of_two_containers_have_two_names_for_waits() {
+        let name = waits(7, 1);
+        let space = name.strip_prefix("oxshmem-waits/7/1/").expect("it begins with user and launcher");
+        assert!(space.starts_with("pid:["), "{name}");
+        // An abstract name has this room.
+        assert!(waits(u32::MAX, u32::MAX).len() < 100);
+    }
 
     #[test]
     fn launchers_are_found_in_names_of_both_forms_and_in_no_others() {
