@@ -16,14 +16,33 @@ const MOMENT: Duration = Duration::from_millis(5);
 /// threads that the system allows, and the runtime ends the process where it has none for such a wait.
 pub(crate) fn runtime() -> io::Result<Runtime> {
     // Where the system allows no thread at all the runtime would panic.
-    let probe = std::thread::Builder::new().spawn(|| ()).map_err(|error| {
-        let why = format!("no thread can be started (ulimit -u, or pids.max of the control group): {error}");
-        io::Error::new(error.kind(), why)
-    })?;
+    let probe = std::thread::Builder::new().spawn(|| ());
+    let probe = probe.map_err(|error| io::Error::new(error.kind(), without_threads(&error)))?;
     let _ = probe.join();
     let runtime = Builder::new_current_thread().enable_all().thread_keep_alive(FOR_EVER).build()?;
     for _ in 0..KEPT {
         runtime.spawn_blocking(|| std::thread::sleep(MOMENT));
     }
     Ok(runtime)
+}
+
+/// Why there is no runtime. The kernel refuses a thread to a process whose children will be in another process namespace.
+fn without_threads(error: &io::Error) -> String {
+    let cause = match error.kind() {
+        io::ErrorKind::InvalidInput => "`unshare --pid` without `--fork`",
+        _ => "ulimit -u, or pids.max of the control group",
+    };
+    format!("no thread can be started ({cause}): {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_limit_is_blamed_for_a_missing_fork() {
+        let because_of = |number| without_threads(&io::Error::from_raw_os_error(number));
+        assert!(because_of(libc::EINVAL).starts_with("no thread can be started (`unshare --pid` without `--fork`)"));
+        assert!(because_of(libc::EAGAIN).starts_with("no thread can be started (ulimit -u"));
+    }
 }
