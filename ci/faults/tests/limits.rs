@@ -25,6 +25,24 @@ fn fault_T6_a_lock_on_meminfo_holds_nobody() {
     assert!(ended.stdout.contains("done"), "{ended}");
 }
 
+/// Each PE is process 1 of a container; the network is the host's, or one of its own.
+#[test]
+fn pes_in_containers_of_their_own_meet_where_they_share_the_network() {
+    let allocate = program("calloc.c");
+    let may = |namespace: &str| {
+        let probe = Command::new("unshare").args([namespace, "--fork", "true"]).output();
+        probe.is_ok_and(|probe| probe.status.success())
+    };
+    if !may("--pid") || !may("--net") {
+        return not_run("unshare cannot make a container here");
+    }
+    let job = Job::new("-n 3 unshare --pid --fork --kill-child").limit(Duration::from_secs(28));
+    let ended = job.run(&allocate, [""; 0]).expect(0);
+    assert!(ended.stdout.contains("done"), "{ended}");
+    let job = Job::new("-n 2 unshare --net").limit(Duration::from_secs(28));
+    job.run(&allocate, [""; 0]).expect(1).says(&["does not listen in the network of PE 1 (net:[", "--network=host"]);
+}
+
 /// Allocations of a size that needs no turn, and of one that does in a group of 512 MiB, whose reserve is 16 MiB.
 const SIZES: [&str; 3] = ["80", "20000000", "80"];
 
