@@ -63,7 +63,11 @@ impl Maps {
         let first = self.lines.iter().find(|one| one.name == line.name && one.offset == 0)?;
         match self.executable() {
             Some((path, start)) if start == first.start => Some((path, start)),
-            _ => Some((line.name.clone().into(), first.start)),
+            _ => {
+                // In a container another file may have this name. That of a process in a folder of its own (chroot) is ours.
+                let inside = PathBuf::from(format!("/proc/{}/root{}", self.pid, line.name));
+                Some((if inside.exists() { inside } else { line.name.clone().into() }, first.start))
+            }
         }
     }
 
@@ -102,6 +106,8 @@ mod tests {
         let (_, base) = own.executable().expect("an executable");
         let code = a_line_is_read_with_its_name_and_what_belongs_to_a_file_is_found as fn() as usize as u64;
         assert_eq!(own.file(code).expect("a file").1, base);
+        let (library, _) = own.file(libc::getpid as *const () as usize as u64).expect("the C library");
+        assert!(library.exists() && library.starts_with("/proc"), "{}", library.display());
         assert!(!own.is_pe() && !own.is_in(code, "oxshmem heap"));
     }
 }
