@@ -169,7 +169,9 @@ pub(crate) fn compare(asked: &BenchOptions, peer: &str) -> Outcome {
     } else {
         let prefix = std::path::absolute(peer).map_err(|error| format!("{peer}: {error}"))?;
         if !prefix.join("bin/oshrun").exists() {
-            return Err(format!("there is no {peer}/bin/oshrun; --compare takes `openmpi` or the prefix of an oxshmem"));
+            return Err(format!(
+                "there is no {peer}/bin/oshrun; --compare takes `openmpi` or the prefix of an oxshmem"
+            ));
         }
         Peer::Installation(prefix)
     };

@@ -27,8 +27,7 @@ pub(super) fn times(rivals: &Rivals, carrier: &PeerCarrier, shape: PeerShape, ba
     line("", ["active set", "team", peer, "ratio", "(team)", "mean ratio", "(team)", "limit", "to limit"]);
     for row in columns.rows() {
         let rounds = columns.each(row);
-        let [set, team, peer, peer_team, limit] =
-            rounds.map(|rounds| median(rounds.iter().map(|round| round.median)));
+        let [set, team, peer, peer_team, limit] = rounds.map(|rounds| median(rounds.iter().map(|round| round.median)));
         let [mean_set, mean_team, mean_peer, mean_peer_team, _] =
             rounds.map(|rounds| mean(rounds.iter().map(|round| round.mean)));
         // A library without teams has its active sets beside ours of both forms.

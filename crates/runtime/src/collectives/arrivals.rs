@@ -4,12 +4,19 @@
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use crate::collectives::call::Call;
-use crate::collectives::signature::{number_of, signature_of};
+use crate::collectives::signature::{Signature, number_of, signature_of};
 use crate::teams::team::TeamState;
 
 /// The addend of one member: its signature and one.
 pub(crate) fn arrival(call: Call<'_>) -> u64 {
     u64::from(call.signature.after(call.team.posted()).bits()) << 32 | 1
+}
+
+/// The call of members that have counted in, by their sum: that of one of them if there are several.
+#[cold]
+pub(crate) fn signature(call: Call<'_>, arrived: u64) -> Signature {
+    let members = arrived & 0xFFFF_FFFF;
+    signature_of((arrived >> 32) / members.max(1)).after(call.team.posted())
 }
 
 /// Before it counts in, the member declares the call for which it does. A reader of the declaration has seen the count.

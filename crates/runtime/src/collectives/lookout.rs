@@ -9,6 +9,7 @@ use crate::collectives::signature::{self, CallKind, Signature, number_of, signat
 use crate::memory::control::ControlBlock;
 use crate::sync::AtomicU64;
 use crate::teams::team::TeamState;
+use crate::wait::bell::Bell;
 use crate::wait::{self, Reason};
 
 /// The other members, beginning with the next one, so that not all look at the same line first.
@@ -48,7 +49,15 @@ const LOOKS: u32 = 128;
 /// what it has written instead: the line of an exchange that the caller has not begun, or a statement about another call.
 #[inline]
 pub(crate) fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
-    let seen = until_passed(call, member, word, stamp >> signature::BITS << signature::BITS);
+    let seen = until_passed(call, member, word, stamp >> signature::BITS << signature::BITS, None);
+    if seen != stamp && number_of(seen) == number_of(stamp) {
+        call.differs(Some(member), signature_of(seen));
+    }
+}
+
+/// [`until_told`] by a member that rings `bell`.
+pub(crate) fn until_told_by_bell(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64, bell: Bell<'_>) {
+    let seen = until_passed(call, member, word, stamp >> signature::BITS << signature::BITS, Some(bell));
     if seen != stamp && number_of(seen) == number_of(stamp) {
         call.differs(Some(member), signature_of(seen));
     }
@@ -57,7 +66,7 @@ pub(crate) fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u
 /// [`until_told`] for the announcements of member `root`, which waits in each until all have taken it. So a later one shows that the root has
 /// posted a broadcast in the place of the one that the caller waits for.
 pub(crate) fn until_announced(call: Call<'_>, root: u32, word: &AtomicU64, stamp: u64) {
-    let seen = until_passed(call, root, word, stamp >> signature::BITS << signature::BITS);
+    let seen = until_passed(call, root, word, stamp >> signature::BITS << signature::BITS, None);
     if seen != stamp {
         let is_later = number_of(seen) > number_of(stamp);
         call.differs(Some(root), if is_later { Signature::of(CallKind::Broadcast) } else { signature_of(seen) });
@@ -67,17 +76,17 @@ pub(crate) fn until_announced(call: Call<'_>, root: u32, word: &AtomicU64, stamp
 /// Waits until member `member` has taken the announcement of this number, or a later one; returns which one. The caller has seen what
 /// that one's root has stated, and compares nothing.
 pub(crate) fn until_taken(call: Call<'_>, member: u32, taken: &AtomicU64, number: u64) -> u64 {
-    number_of(until_passed(call, member, taken, number << signature::BITS))
+    number_of(until_passed(call, member, taken, number << signature::BITS, None))
 }
 
 /// Waits until the word is `first` or greater, and returns it.
-fn until_passed(call: Call<'_>, member: u32, word: &AtomicU64, first: u64) -> u64 {
+fn until_passed(call: Call<'_>, member: u32, word: &AtomicU64, first: u64, bell: Option<Bell<'_>>) -> u64 {
     let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
     let next = call.team.exchanges() + 1;
     let mut looks = 0_u32;
     #[cfg(not(loom))]
     let mut suspected = None::<Signature>;
-    wait::until(reason, None, move || {
+    wait::until(reason, bell, move || {
         looks = looks.wrapping_add(1);
         // Read before the word: a member that has arrived and gone on has written the word first.
         let line = if looks.is_multiple_of(LOOKS) { call.team.entrance(member, next).load(Acquire) } else { 0 };

@@ -51,6 +51,8 @@ const TEAMS: &SimulatedJobs = &jobs("teams_that_follow", &["30"], "4", "2");
 /// Broadcasts without pause, from a root that stays, and from one that follows another.
 const STAYS: &SimulatedJobs = &jobs("broadcasts", &["stay", "1"], "4", "4");
 const CHANGES: &SimulatedJobs = &jobs("broadcasts", &["change", "1"], "4", "4");
+/// The same with several PEs on each node, which may be behind their leaders.
+const STAYS_ON_TWO: &SimulatedJobs = &jobs("broadcasts", &["stay", "1"], "4", "2");
 /// Groups of broadcasts by one active set, between which all PEs meet.
 const GROUPS: &SimulatedJobs = &SimulatedJobs { limit: "8", ..jobs("broadcasts", &["groups", "1"], "4", "4") };
 /// Collectives that go in pieces.
@@ -190,6 +192,7 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
         &[
             sim("block-without-acknowledgement", "a parent does not wait for acknowledgements", STAYS),
             sim("acknowledged-before-children", "a leader acknowledges a half before its children have", STAYS),
+            sim("half-left-without-the-node", "a leader leaves a half that its node has not taken", STAYS_ON_TWO),
             sim("stamp-before-payload", "the stamp of a broadcast is not behind its payload", STAYS),
             sim("block-of-another-tree", "halves change while broadcasts go down several trees", CHANGES),
             sim("barrier-of-a-part", "a barrier of some PEs counts as one of all", GROUPS),

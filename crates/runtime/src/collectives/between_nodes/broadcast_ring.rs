@@ -1,7 +1,9 @@
 //! Broadcasts whose root goes on at once, for teams that span nodes.
 //!
 //! The payload goes down a tree of leaders, from ring to ring, and each member copies it from the ring of its leader. A put's source is
-//! the block of the ring, and the signal behind it is a stamp beside the blocks: the number of the call with its signature.
+//! the block of the ring, and the signal behind it is a stamp beside the blocks: the number of the call with its signature. The root stamps
+//! the block of its own node, where its leader waits for that. A leader that has passed the payload on releases its node, and goes on:
+//! other members may be behind by all broadcasts of a half. No member is ahead of its leader.
 //!
 //! **When a block may be written again.** Blocks lie one behind the other in the two halves of a ring. A leader that has left a synchronising run
 //! knows that all leaders have entered it. So every node has taken the broadcasts before it, every put of these has been received,
@@ -9,7 +11,7 @@
 //! at these). Without such a meeting the halves take turns, and a half is written again when it has been acknowledged:
 //!
 //! - A leader acknowledges a half to its parent when two things are true: its node has taken every broadcast in it, and its own
-//!   children have acknowledged it. The first holds when the node has counted in at the first broadcast in the other half. The
+//!   children have acknowledged it. The first holds when the node has counted in, at the first broadcast in the other half. The
 //!   second matters because the leader forwards from its block, and the network may read a put's source late: behind a full socket,
 //!   in a batch, or again after a broken connection. A put that has been received is not read again.
 //! - A leader, and a root before it lays its payload down, waits for the acknowledgements of all children before the first broadcast
@@ -27,6 +29,9 @@
 //! all its children had acknowledged the half. So the sum that a parent waits for has no acknowledgement of a later turn in place of
 //! a missing one. The sum only grows, from team to team, because an acknowledgement may arrive after the end of its team.
 //!
+//! **Why a member in another call is noticed.** Each member compares the stamp of its block with its own call. It also looks whether its
+//! leader is in an exchange, or has stated another call; a leader that waits for the root of its node looks whether a member has counted in.
+//!
 //! **Why a node that has missed a broadcast is noticed.** Nobody waits for it in the broadcast, and in a later one it may find the stamp of
 //! the missed one. So the signatures of the team's messages carry a digest of its broadcasts (`leader_wire`), and the next meeting ends
 //! the job.
@@ -34,7 +39,9 @@
 //! `model` has all of this, under a network that is as late and as far out of order as a lane may be.
 
 use core::ptr;
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
 use oxshmem_base::planted;
 
 use oxshmem_schedule::algorithm::Schedule;
@@ -43,14 +50,16 @@ use oxshmem_schedule::step::{Algorithm, Caller, Place, Plan, PutSignal};
 use oxshmem_schedule::way::size_limits::EAGER_BROADCAST;
 use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
 
-use super::{buffer_leases, gather_node, release};
+use super::meeting::pass_on;
+use super::{buffer_leases, gather_node};
+use crate::collectives::arrivals;
 use crate::collectives::barrier;
 use crate::collectives::call::Call;
 use crate::collectives::free_buffers::ring::BroadcastTree;
 use crate::collectives::run::{self, Arrays, Wire};
 use crate::collectives::signature::{number_of, signature_of};
-use crate::memory::control;
 use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, BroadcastRing, HALF};
+use crate::memory::control::{self, ControlBlock};
 use crate::network::lane;
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
@@ -85,15 +94,21 @@ pub(super) fn broadcast(
     if leads {
         acknowledge(call, ring);
     }
+    let number = team.next_announcement();
     if team.my == root {
         lay(wire.block());
+        wire.stamp_own_block();
     }
-    let number = team.next_announcement();
-    gather_node(call, span, number);
-    if leads {
-        if let Some(half) = block.left {
+    if let Some(half) = block.left {
+        planted!("half-left-without-the-node", gather_node(call, span, number), ());
+        if leads {
             wire.owe_parent(half, tree, &plan);
             acknowledge(call, ring);
+        }
+    }
+    if leads {
+        if team.my != root && plan.root == span.node() {
+            wire.wait_for_root_here();
         }
         let arrays = Arrays { dest: wire.block(), room: bytes, source: wire.block(), ..Arrays::NONE };
         // The payload is already where the root's node takes it from.
@@ -102,7 +117,8 @@ pub(super) fn broadcast(
         // laid the payload down in its leader's, and the head of the file says when blocks may be written.
         unsafe { run::run(&wire, ptr::null_mut(), &Schedule::Tree(tree), &plan, &Caller::new(span.node()), arrays) };
     }
-    release(call, span, number, |words| &words.announced);
+    pass_on(call, span, number);
+    wire.compare(wire.stamped().load(Acquire));
     take(wire.block());
     team.note_posted(call.signature);
     if leads {
@@ -175,6 +191,43 @@ impl Leader<'_> {
         Remote { pe, region: Region::Control, offset: control::offset(own) }
     }
 
+    /// The stamp of the block.
+    fn stamped(&self) -> &'static AtomicU64 {
+        &self.ring.stamps[self.at / BLOCK_ALIGN]
+    }
+
+    /// The caller, the root, has laid the payload down.
+    fn stamp_own_block(&self) {
+        self.stamped().store(self.stamp, Release);
+        let leader = self.span.my_leader();
+        if self.call.team.my != leader {
+            ControlBlock::of(self.call.team.window(leader)).bell().ring();
+        }
+    }
+
+    /// Returns when the root, another member of the caller's node, has laid the payload down. No member is ahead of the caller, so one that
+    /// has counted in is in another call.
+    fn wait_for_root_here(&self) {
+        let (team, stamped) = (self.call.team, self.stamped());
+        let arrivals = &team.place(team.my).arrivals.0;
+        wait::until(self.reason(stamped), Some(ControlBlock::own().bell()), || {
+            // Read before the stamp: a member that has made the broadcast counts in later.
+            let arrived = arrivals.load(Acquire);
+            let has_come = number_of(stamped.load(Acquire)) == number_of(self.stamp);
+            if !has_come && arrived != 0 {
+                self.call.differs(None, arrivals::signature(self.call, arrived));
+            }
+            has_come.then_some(())
+        });
+    }
+
+    /// Ends the job if the block has the stamp of another call.
+    fn compare(&self, stamped: u64) {
+        if stamped != self.stamp {
+            self.call.differs(None, signature_of(stamped));
+        }
+    }
+
     fn reason<T>(&self, word: &T) -> Reason<'_> {
         Reason { call: self.call.name, address: ptr::from_ref(word) as usize, needs: self.call.team.needed() }
     }
@@ -199,7 +252,7 @@ impl Leader<'_> {
 impl Wire for Leader<'_> {
     unsafe fn put(&self, to: u32, from: *const u8, _place: Place, offset: usize, bytes: usize, _signal: PutSignal) {
         let block = self.remote(to, self.block().wrapping_add(offset).cast_const());
-        let stamp = self.remote(to, &raw const self.ring.stamps[self.at / BLOCK_ALIGN]);
+        let stamp = self.remote(to, self.stamped());
         lane::issue(self.call.name, |lane| {
             // SAFETY: `from` is the caller's block. The head of the file says why it is not written before the child has received
             // what is put here, and why the child's block may be written.
@@ -214,13 +267,10 @@ impl Wire for Leader<'_> {
     }
 
     fn wait(&self, _word: u32, _value: u64) {
-        let stamp = &self.ring.stamps[self.at / BLOCK_ALIGN];
-        let stamped = wait::until(self.reason(stamp), None, || {
-            Some(stamp.load(Acquire)).filter(|&stamped| number_of(stamped) == number_of(self.stamp))
-        });
-        if stamped != self.stamp {
-            self.call.differs(None, signature_of(stamped));
-        }
+        let stamped = self.stamped();
+        self.compare(wait::until(self.reason(stamped), None, || {
+            Some(stamped.load(Acquire)).filter(|&stamped| number_of(stamped) == number_of(self.stamp))
+        }));
     }
 
     fn wait_count(&self, _total: u64) {

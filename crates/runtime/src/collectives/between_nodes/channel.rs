@@ -54,6 +54,7 @@ use oxshmem_base::planted;
 use oxshmem_schedule::step::{Traffic, Turn};
 
 use super::{broadcast_ring, gather_node, release};
+use crate::collectives::arrivals;
 use crate::collectives::call::Call;
 use crate::memory::control::leaders::{COPIES, Mailboxes, TeamBuffers};
 use crate::memory::control::{self, PAYLOAD_WORDS};
@@ -105,6 +106,11 @@ impl<'a> Exchange<'a> {
 
     /// The caller has laid down what it brings. A leader returns when all members of its node have.
     pub(super) fn count_in(&self) {
+        let team = self.call.team;
+        if team.my == self.span.my_leader() {
+            // For members in a broadcast whose leader does not wait for them.
+            arrivals::sign(team, self.stamp());
+        }
         gather_node(self.call, self.span, self.number);
     }
 

@@ -5,7 +5,8 @@ use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release
 
 use crate::collectives::arrivals;
 use crate::collectives::call::Call;
-use crate::collectives::signature::number_of;
+use crate::collectives::lookout;
+use crate::collectives::signature::{number_of, signature_of};
 use crate::memory::control::{ControlBlock, Words};
 use crate::sync::AtomicU64;
 use crate::teams::span::Span;
@@ -43,20 +44,43 @@ pub(super) fn gather_node(call: Call<'_>, span: &Span, number: u64) {
     arrivals.store(0, Relaxed);
 }
 
-/// The leader releases the members of its node, which wait for that: `word` reaches `number`.
+/// The leader releases the members of its node, which have counted in and wait for that: `word` reaches `number`.
 pub(super) fn release(call: Call<'_>, span: &Span, number: u64, word: fn(&Words) -> &AtomicU64) {
+    let Some((word, bell)) = to_release(call, span, number, word) else { return };
+    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
+    let seen = wait::until(reason, Some(bell), || Some(word.load(Acquire)).filter(|&seen| number_of(seen) >= number));
+    // A later number shows nothing: a leader that has released its node may have passed a broadcast on since then.
+    if seen != call.signature.stamp(number) && number_of(seen) == number {
+        call.differs(Some(span.my_leader()), signature_of(seen));
+    }
+}
+
+/// The same without a meeting: the leader goes on, and may be ahead of the others.
+pub(super) fn pass_on(call: Call<'_>, span: &Span, number: u64) {
+    if let Some((word, bell)) = to_release(call, span, number, |words| &words.announced) {
+        lookout::until_told_by_bell(call, span.my_leader(), word, call.signature.stamp(number), bell);
+    }
+}
+
+/// Releases the node, if the caller is its leader; otherwise the word to wait for, and the bell that is rung for it.
+fn to_release<'a>(
+    call: Call<'a>,
+    span: &Span,
+    number: u64,
+    word: fn(&Words) -> &AtomicU64,
+) -> Option<(&'a AtomicU64, Bell<'a>)> {
     if span.count(span.node()) == 1 {
-        return;
+        return None;
     }
     let (team, leader) = (call.team, span.my_leader());
     let words = &team.place(leader).words.0;
     let (word, bell) = (word(words), Bell { word: &words.bell_word, sleepers: &words.bell_sleepers });
-    if team.my == leader {
-        word.store(call.signature.stamp(number), Release);
-        return bell.ring();
+    if team.my != leader {
+        return Some((word, bell));
     }
-    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: team.needed() };
-    wait::until(reason, Some(bell), || (number_of(word.load(Acquire)) >= number).then_some(()));
+    word.store(call.signature.stamp(number), Release);
+    bell.ring();
+    None
 }
 
 /// Only the members of the caller's node meet.

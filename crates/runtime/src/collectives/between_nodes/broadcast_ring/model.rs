@@ -2,9 +2,9 @@
 //! all moves of small trees and random ones of large trees.
 //!
 //! A put is two events, as late and as far out of order as the lane permits: first the network reads the source and the bytes
-//! land, later the stamp appears. An acknowledgement is one. Members of a node take a broadcast as late as they may: until they count in at their next call.
-//! There a leader may stop for as long as it likes. Its other steps send messages or lay a payload down: to do that later is no
-//! worse than a message that arrives later, so a leader does them at once.
+//! land, later the stamp appears. An acknowledgement is one. Members of a node take a broadcast as late as they may: until they count in, at
+//! the first broadcast in the other half or at a synchronisation. There a leader may stop for as long as it likes. Its other steps send
+//! messages or lay a payload down: to do that later is no worse than a message that arrives later, so a leader does them at once.
 
 use crate::collectives::free_buffers::LeasedRing;
 use crate::collectives::free_buffers::ring::{BroadcastTree, OwedAcknowledgements, RingBlock};
@@ -29,6 +29,8 @@ pub(super) enum WeakerRule {
     AtOnce,
     /// A leader that has entered a broadcast acknowledges the half before it, although its node has not counted in.
     BeforeTheNode,
+    /// A leader acknowledges a half, and the node never counts in.
+    WithoutTheNode,
     /// After a synchronisation a leader still waits for its children before it acknowledges.
     ChildrenAfterARun,
     /// Acknowledgements that are owed are forgotten with a synchronisation.
@@ -89,7 +91,7 @@ enum Stage {
     Met,
     /// A root lays the payload down.
     Lay,
-    /// The node counts in.
+    /// The node counts in, at a synchronisation or before its leader acknowledges a half.
     Gather,
     Run(u8),
 }
@@ -252,19 +254,20 @@ impl ModelState {
         };
         match leader.stage {
             Stage::Enter => {
-                leader.stage = if root as usize == rank { Stage::Lay } else { Stage::Gather };
-                if let (Some(half), WeakerRule::BeforeTheNode) = (block.left, history.rule) {
+                leader.stage = if root as usize == rank { Stage::Lay } else { history.after_entry(block) };
+                if let (Some(half), WeakerRule::BeforeTheNode | WeakerRule::WithoutTheNode) = (block.left, history.rule)
+                {
                     self.owe(history, rank, root, half, run)?;
                 }
                 self.acknowledge(history, rank, run);
             }
             Stage::Lay => {
-                let block = &mut leader.payload[history.units(number)];
-                if block.iter().any(|&there| there > leader.taken) {
+                let units = &mut leader.payload[history.units(number)];
+                if units.iter().any(|&there| there > leader.taken) {
                     return Err(format!("{rank} has not taken what it lays down in call {number}"));
                 }
-                block.fill(number + 1);
-                leader.stage = Stage::Gather;
+                units.fill(number + 1);
+                leader.stage = history.after_entry(block);
             }
             Stage::Gather => {
                 (leader.taken, leader.stage) = (number, Stage::Run(0));
@@ -322,6 +325,12 @@ impl ModelState {
 }
 
 impl History {
+    /// Where the leader of a node goes when it has entered a broadcast with this block.
+    fn after_entry(&self, block: RingBlock) -> Stage {
+        let counts_in = block.left.is_some() && self.rule != WeakerRule::WithoutTheNode;
+        if counts_in { Stage::Gather } else { Stage::Run(0) }
+    }
+
     fn units(&self, call: u8) -> core::ops::Range<usize> {
         match self.calls[call as usize] {
             ModelCall::Broadcast { block, .. } => block.at / UNIT..(block.at + block.bytes) / UNIT,

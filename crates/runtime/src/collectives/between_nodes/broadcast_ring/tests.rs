@@ -90,7 +90,7 @@ fn small(rule: WeakerRule) -> Vec<History> {
     ];
     let units = vec![unit(0); 5];
     let all = halves.iter().flat_map(|calls| [((2, 2), calls), ((3, 2), calls), ((4, 2), calls)]);
-    let all = all.chain([((2, 2), &units), ((3, 2), &units), ((4, 3), &halves[0])]);
+    let all = all.chain([((2, 2), &units), ((3, 2), &units), ((4, 2), &units), ((4, 3), &halves[0])]);
     all.map(|((leaders, radix), calls)| History::new(leaders, radix, calls, rule)).collect()
 }
 
@@ -117,6 +117,7 @@ fn every_weaker_agreement_is_found() {
         WeakerRule::OtherTreesCount,
         WeakerRule::AtOnce,
         WeakerRule::BeforeTheNode,
+        WeakerRule::WithoutTheNode,
         WeakerRule::ChildrenAfterARun,
         WeakerRule::Forgotten,
     ];
