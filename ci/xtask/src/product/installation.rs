@@ -1,4 +1,5 @@
-//! Puts a staged tree below a prefix, and takes it away again. A list of its files, which is one of them, remembers what is ours.
+//! Puts a staged tree below a prefix, and takes it away again. A list of its files, which is one of them, remembers what is ours: also the
+//! folders that were not there before.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,32 +12,45 @@ use crate::{Outcome, disk};
 /// The list, below the prefix.
 const LIST: &str = "share/oxshmem/files.txt";
 
+/// The files and the folders of an installation, by their paths below the prefix.
+#[derive(Default)]
+struct InstalledTree {
+    files: BTreeSet<PathBuf>,
+    /// Those that an installation has made. Others, as `/usr/local/bin`, may be empty and stay.
+    folders: BTreeSet<PathBuf>,
+}
+
 /// Copies a staged tree, and removes files of an earlier installation that it does not have. `is_package`: others install it, whose
 /// index for apropos has the pages of all packages.
 pub(crate) fn put(stage: &Path, prefix: &Path, is_package: bool) -> Outcome {
-    let mut files = disk::files(stage)?;
-    for file in &files {
+    let former = InstalledTree::listed(prefix);
+    let mut tree = InstalledTree { files: disk::files(stage)?, folders: former.folders };
+    tree.files.insert(LIST.into());
+    tree.folders.extend(missing_folders(&tree.files, prefix));
+    for file in tree.files.iter().filter(|file| *file != Path::new(LIST)) {
         copy(&stage.join(file), &prefix.join(file))?;
     }
     let pages = Path::new("share/man");
     if !is_package && prefix.join(pages).is_dir() {
-        files.extend(manual::index(&prefix.join(pages))?.map(|index| pages.join(index)));
+        tree.files.extend(manual::index(&prefix.join(pages))?.map(|index| pages.join(index)));
     }
-    files.insert(LIST.into());
-    for former in listed(prefix).difference(&files) {
-        remove(prefix, former)?;
-    }
-    let text: String = files.iter().map(|file| format!("{}\n", file.display())).collect();
-    disk::write(&prefix.join(LIST), &text)
+    former.files.difference(&tree.files).try_for_each(|file| remove(prefix, file))?;
+    // Those that are empty have gone with the files.
+    tree.folders = tree.folders.iter().rev().filter(|folder| !is_removed(prefix, folder)).cloned().collect();
+    disk::write(&prefix.join(LIST), &tree.text())
 }
 
-/// Removes what [`put`] has put there, and folders that are empty then.
+/// Removes what [`put`] has put there, and folders of it that are empty then.
 pub(crate) fn take_away(prefix: &Path) -> Outcome {
-    let files = listed(prefix);
+    let InstalledTree { files, folders } = InstalledTree::listed(prefix);
     if files.is_empty() {
         return Err(format!("nothing of oxshmem is known to be in {}: there is no {LIST}", prefix.display()));
     }
     files.iter().try_for_each(|file| remove(prefix, file))?;
+    // Folders come behind those that they lie in.
+    for folder in folders.iter().rev() {
+        is_removed(prefix, folder);
+    }
     println!("removed {} files of oxshmem from {}", files.len(), prefix.display());
     Ok(())
 }
@@ -75,25 +89,48 @@ fn make_folders(folder: &Path) -> std::io::Result<()> {
     missing.iter().try_for_each(|folder| fs::set_permissions(folder, fs::Permissions::from_mode(0o755)))
 }
 
-fn listed(prefix: &Path) -> BTreeSet<PathBuf> {
-    fs::read_to_string(prefix.join(LIST)).unwrap_or_default().lines().map(PathBuf::from).collect()
+impl InstalledTree {
+    /// That of the list below a prefix: a folder ends with a slash there.
+    fn listed(prefix: &Path) -> Self {
+        let mut tree = Self::default();
+        for line in fs::read_to_string(prefix.join(LIST)).unwrap_or_default().lines() {
+            match line.strip_suffix('/') {
+                Some(folder) => tree.folders.insert(folder.into()),
+                None => tree.files.insert(line.into()),
+            };
+        }
+        tree
+    }
+
+    /// The list.
+    fn text(&self) -> String {
+        let folders = self.folders.iter().map(|folder| format!("{}/\n", folder.display()));
+        let files = self.files.iter().map(|file| format!("{}\n", file.display()));
+        let mut lines: Vec<String> = folders.chain(files).collect();
+        lines.sort();
+        lines.concat()
+    }
 }
 
-/// Removes a file of ours, and the folders above it that are empty then, up to the prefix.
+/// The folders of files that are not there yet.
+fn missing_folders(files: &BTreeSet<PathBuf>, prefix: &Path) -> Vec<PathBuf> {
+    let all: BTreeSet<&Path> = files.iter().flat_map(|file| file.ancestors().skip(1)).collect();
+    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !prefix.join(folder).exists();
+    all.into_iter().filter(is_missing).map(PathBuf::from).collect()
+}
+
+/// Removes a file of ours.
 fn remove(prefix: &Path, file: &Path) -> Outcome {
     let path = prefix.join(file);
     match fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(format!("{}: {error}", path.display()));
-        }
-        _ => {}
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(format!("{}: {error}", path.display())),
+        _ => Ok(()),
     }
-    for folder in file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
-        if fs::remove_dir(prefix.join(folder)).is_err() {
-            break;
-        }
-    }
-    Ok(())
+}
+
+/// Removes a folder of ours, and says so; one that is not empty stays.
+fn is_removed(prefix: &Path, folder: &Path) -> bool {
+    fs::remove_dir(prefix.join(folder)).is_ok()
 }
 
 #[cfg(test)]
@@ -125,6 +162,24 @@ mod tests {
         take_away(&prefix).expect("it knows what is there");
         assert_eq!(files(&prefix).expect("a tree"), BTreeSet::from([PathBuf::from("bin/other")]));
         assert!(take_away(&prefix).is_err(), "there is nothing left");
+    }
+
+    #[test]
+    fn empty_folders_that_were_there_before_stay() {
+        let (stage, prefix) = (TestFolder::new("own-stage"), TestFolder::new("own-prefix"));
+        tree(&stage, &["bin/oshrun", "lib/python/oxshmem/a.py", "share/man/man1/oshrun.1"]);
+        for folder in ["bin", "lib"] {
+            fs::create_dir(prefix.join(folder)).expect("a folder");
+        }
+        // The second installation finds the folders of the first one.
+        for _ in 0..2 {
+            put(&stage, &prefix, true).expect("installs");
+        }
+        take_away(&prefix).expect("it knows what is there");
+        let mut left = crate::disk::entries(&prefix).expect("a folder");
+        left.sort();
+        assert_eq!(left, ["bin", "lib"].map(|folder| prefix.join(folder)));
+        assert!(crate::disk::entries(&prefix.join("lib")).expect("a folder").is_empty());
     }
 
     #[test]
