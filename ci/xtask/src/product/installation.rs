@@ -119,13 +119,32 @@ fn missing_folders(files: &BTreeSet<PathBuf>, prefix: &Path) -> Vec<PathBuf> {
     all.into_iter().filter(is_missing).map(PathBuf::from).collect()
 }
 
-/// Removes a file of ours.
+/// Removes a file of ours, and what Python has made of it.
 fn remove(prefix: &Path, file: &Path) -> Outcome {
     let path = prefix.join(file);
     match fs::remove_file(&path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(format!("{}: {error}", path.display())),
-        _ => Ok(()),
+        _ => {
+            if path.extension().is_some_and(|ending| ending == "py") {
+                remove_compiled(&path);
+            }
+            Ok(())
+        }
     }
+}
+
+/// Removes the compiled forms of a source in Python, which the owner of an installation leaves there at the first import. With them a folder
+/// would stay that Python takes for the module.
+fn remove_compiled(source: &Path) {
+    let folder = source.with_file_name("__pycache__");
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+    for path in disk::entries(&folder).unwrap_or_default() {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.strip_prefix(&*stem).is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".pyc")) {
+            let _ = fs::remove_file(path);
+        }
+    }
+    let _ = fs::remove_dir(folder);
 }
 
 /// Removes a folder of ours, and says so; one that is not empty stays.
@@ -174,6 +193,9 @@ mod tests {
         // The second installation finds the folders of the first one.
         for _ in 0..2 {
             put(&stage, &prefix, true).expect("installs");
+        }
+        for version in ["310", "311.opt-1"] {
+            prefix.write(format!("lib/python/oxshmem/__pycache__/a.cpython-{version}.pyc"), "");
         }
         take_away(&prefix).expect("it knows what is there");
         let mut left = crate::disk::entries(&prefix).expect("a folder");
