@@ -121,9 +121,11 @@ fn files(product: &Product, package: &DebianPackage, root: &Path) -> Outcome {
         }
         PackagePart::Development => {
             link_to("liboxshmem.so.1", &root.join(&system).join("liboxshmem.so"))?;
-            let description = root.join(PREFIX).join("lib/pkgconfig/oxshmem.pc");
-            let text = disk::read(&description)?.replace("${pcfiledir}/../..", &format!("/{PREFIX}"));
-            write(&root.join(&system).join("pkgconfig/oxshmem.pc"), &text)?;
+            for description in disk::entries(&root.join(PREFIX).join("lib/pkgconfig"))? {
+                let text = disk::read(&description)?.replace("${pcfiledir}/../..", &format!("/{PREFIX}"));
+                let name = description.file_name().unwrap_or_default();
+                write(&root.join(&system).join("pkgconfig").join(name), &text)?;
+            }
             link_to("../../oxshmem/lib/cmake/oxshmem", &root.join(&system).join("cmake/oxshmem"))
         }
     }
