@@ -24,10 +24,21 @@ program named_lines
   if (mistake == 'apart source') call shmem_put(rows, rows(1, :), 4, 1) ! apart source
   if (mistake == 'short') call shmem_put(rows(:, 1), rows(:, 2:3), pe=1) ! short
   if (mistake == 'strings') call shmem_put(names, words, pe=1) ! strings
+  if (mistake == 'parts') call shmem_alltoall(SHMEM_TEAM_WORLD, rows(:, 1), rows(:, 2)) ! parts
+  if (mistake == 'number') call without_number(numbers)
+  if (mistake == 'exchange') call exchange_without_number(numbers)
   if (mistake == 'root') call inner() ! outer
   call shmem_finalize()
 contains
   subroutine inner()
     call shmem_broadcast(SHMEM_TEAM_WORLD, numbers, numbers, PE_root=9) ! root
+  end subroutine
+  subroutine without_number(array)
+    integer(8), intent(inout) :: array(*)
+    call shmem_put(array, array, pe=1) ! number
+  end subroutine
+  subroutine exchange_without_number(array)
+    integer(8), intent(inout) :: array(*)
+    call shmem_alltoall(SHMEM_TEAM_WORLD, array, array) ! exchange
   end subroutine
 end program

@@ -201,6 +201,8 @@ fn hours_11_an_error_in_fortran_names_the_line_of_the_program() {
         ("apart", "shmem_put: the elements of dest lie apart"),
         ("apart source", "parentheses around it"),
         ("root", "shmem_int64_broadcast"),
+        ("number", "shmem_put: nobody knows how many elements source has"),
+        ("exchange", "shmem_alltoall: nobody knows how many elements source has"),
     ] {
         let line = line_of("named_lines.f90", &format!("! {word}"));
         let ended = Job::new("-n 2").run(&compiled, [word]).expect(1).says(&[told, "\n  called from: "]);
@@ -217,6 +219,12 @@ fn hours_11_an_error_in_fortran_names_the_line_of_the_program() {
     let told = "shmem_put: dest has 1 of the 2 elements that the call moves";
     let line = line_of("named_lines.f90", "! strings");
     strings.expect(1).says(&[told, "or nelems=1", &format!(" at named_lines.f90:{line}\n")]);
+    // Three elements are no equal parts for two PEs.
+    let parts = |level| Job::new("-n 2").env("SHMEM_CHECK", level).run(&compiled, ["parts"]);
+    let told = "shmem_alltoall: source has 3 elements, and 1 of them are sent to nobody";
+    let line = line_of("named_lines.f90", "! parts");
+    parts("2").expect(1).says(&[told, "or nelems=1", &format!(" at named_lines.f90:{line}\n")]);
+    parts("1").expect(0);
 }
 
 #[test]

@@ -95,6 +95,36 @@ unsafe extern "C" fn oxshmem_too_short(
     fortran::too_short(&routine, names.each_ref().map(|name| &**name), has, needs);
 }
 
+/// A call of a routine of the Fortran module without a number of elements has an array without one: see [`fortran::no_number`].
+///
+/// # Safety
+/// All pointers lead to strings.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn oxshmem_no_number(routine: *const c_char, deciding: *const c_char, count: *const c_char) -> ! {
+    // SAFETY: the caller passes strings.
+    let [routine, names @ ..] =
+        [routine, deciding, count].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy());
+    fortran::no_number(&routine, names.each_ref().map(|name| &**name))
+}
+
+/// An array that was passed to an exchange of the Fortran module has no equal parts: see [`fortran::left_over`].
+///
+/// # Safety
+/// All pointers lead to strings.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn oxshmem_left_over(
+    routine: *const c_char,
+    deciding: *const c_char,
+    count: *const c_char,
+    has: usize,
+    pes: usize,
+) {
+    // SAFETY: the caller passes strings.
+    let [routine, names @ ..] =
+        [routine, deciding, count].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy());
+    fortran::left_over(&routine, names.each_ref().map(|name| &**name), has, pes);
+}
+
 /// The sum of what the members of a team bring. A binding asks for it before a collect, whose sizes may differ.
 ///
 /// # Safety

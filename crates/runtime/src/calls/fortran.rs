@@ -19,7 +19,7 @@ use crate::diagnosis::errors;
 use crate::start::state::OtherCalls;
 
 pub use heap::{shpalloc, shpclmove, shpdeallc};
-pub use sections::{lie_together, lies_apart, too_short};
+pub use sections::{left_over, lie_together, lies_apart, no_number, too_short};
 pub use teams::{team, team_destroy};
 
 /// A count of elements, which Fortran passes as an INTEGER.

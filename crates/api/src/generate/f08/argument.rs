@@ -136,22 +136,33 @@ fn mask(form: &ServingRoutine<'_>, name: &str) -> Argument {
     converted(name, "integer, intent(in), optional", "", "integer(c_long), value", format!("mask_of({name}, {there})"))
 }
 
+fn has(form: &ServingRoutine<'_>, wanted: &str) -> bool {
+    form.symbol.prototype.parameters.iter().any(|parameter| parameter.name == wanted)
+}
+
+/// The array whose size is the number of elements of a call without one.
+pub(super) fn deciding(form: &ServingRoutine<'_>) -> &'static str {
+    match form.symbol.family.generic_name() {
+        generic if generic.starts_with("shmem_get") => "dest",
+        _ if has(form, "target_pes") => "target_pes",
+        _ if has(form, "ivars") => "ivars",
+        _ => "source",
+    }
+}
+
+/// Whether each PE gets a part of the array.
+pub(super) fn is_exchange(form: &ServingRoutine<'_>) -> bool {
+    form.symbol.family.generic_name().contains("_alltoall")
+}
+
 /// A number of elements. Its default is the size of the data where that has one meaning.
 fn count(form: &ServingRoutine<'_>, name: &str) -> Argument {
-    let symbol = form.symbol;
-    let has = |wanted: &str| symbol.prototype.parameters.iter().any(|parameter| parameter.name == wanted);
-    let data = match symbol.family.generic_name() {
-        generic if generic.starts_with("shmem_get") => "dest",
-        _ if has("target_pes") => "target_pes",
-        _ if has("ivars") => "ivars",
-        _ => "source",
-    };
-    if has("dst") || form.element.is_none() && data != "target_pes" {
+    let data = deciding(form);
+    if has(form, "dst") || form.element.is_none() && data != "target_pes" {
         return number(name, format!("int({name}, c_size_t)"));
     }
     let all = format!("size({data}, kind=c_size_t)");
-    let exchanges = symbol.family.generic_name().contains("_alltoall");
-    let all = if exchanges { format!("{all} / shmem_team_n_pes(team)") } else { all };
+    let all = if is_exchange(form) { format!("{all} / shmem_team_n_pes(team)") } else { all };
     let scale = match form.element.filter(|_| form.in_bytes) {
         Some(element) if element.name == "character" => format!(" * len({data}, c_size_t)"),
         Some(_) => format!(" * (storage_size({data}, c_size_t) / 8)"),

@@ -258,6 +258,40 @@ pub(super) const BODIES: &str = "
             has, needs)
     end subroutine
 
+    ! A call without a number of elements has an array whose number is known. One whose last dimension is * has none, and
+    ! its size is negative.
+    subroutine check_number(routine, deciding, count, has)
+        character(len=*), intent(in) :: routine, deciding, count
+        integer(c_size_t), intent(in) :: has
+        interface
+            subroutine no_number(routine, deciding, count) bind(c, name='oxshmem_no_number')
+                import
+                character(kind=c_char), intent(in) :: routine(*), deciding(*), count(*)
+            end subroutine
+        end interface
+        if (has >= 0) return
+        call no_number(routine // c_null_char, deciding // c_null_char, count // c_null_char)
+    end subroutine
+
+    ! An exchange without a number of elements has an equal part of the array for each PE: from SHMEM_CHECK=2 on elements
+    ! that are left over end the job.
+    subroutine check_parts(routine, deciding, count, has, pes)
+        character(len=*), intent(in) :: routine, deciding, count
+        integer(c_size_t), intent(in) :: has
+        integer(c_int), intent(in) :: pes
+        interface
+            subroutine left_over(routine, deciding, count, has, pes) bind(c, name='oxshmem_left_over')
+                import
+                character(kind=c_char), intent(in) :: routine(*), deciding(*), count(*)
+                integer(c_size_t), value :: has, pes
+            end subroutine
+        end interface
+        call check_number(routine, deciding, count, has)
+        if (pes < 1) return
+        if (mod(has, int(pes, c_size_t)) == 0) return
+        call left_over(routine // c_null_char, deciding // c_null_char, count // c_null_char, has, int(pes, c_size_t))
+    end subroutine
+
     ! The number of strings of another length for which an array of strings has room; below zero where it is not known, and for
     ! strings without characters.
     pure function strings_in(strings, length, wanted) result(answer)

@@ -1,6 +1,6 @@
 //! One specific procedure: an interface of the C routine, or a body that calls it.
 
-use super::argument::{Argument, argument};
+use super::argument::{Argument, argument, deciding, is_exchange};
 use super::kinds::ServingRoutine;
 use super::wrapped;
 use crate::expand::CallForm;
@@ -215,6 +215,7 @@ fn body(generic: &str, name: &str, form: &ServingRoutine<'_>, arguments: &[Argum
     for Argument { name, .. } in arguments.iter().filter(|argument| argument.is_block()) {
         text += &format!("        if (.not. is_contiguous({name})) call lies_apart('{generic}', '{name}', {name})\n");
     }
+    text += &number_check(generic, form, arguments).unwrap_or_default();
     text += &length_check(generic, form, arguments).unwrap_or_default();
     let passed: Vec<&str> = arguments.iter().map(|argument| argument.passed.as_str()).collect();
     let call = |before: &str, behind: &str| head(&format!("        {before}routine("), &passed, &format!("){behind}"));
@@ -230,6 +231,22 @@ fn body(generic: &str, name: &str, form: &ServingRoutine<'_>, arguments: &[Argum
         text += &format!("        {}%handle = 0\n", names[0]);
     }
     text + &format!("    end {sort}\n")
+}
+
+/// The check of a call without a number of elements: the array that decides the number has one, and in an exchange an equal part for each
+/// PE. A dummy argument whose last dimension is `*` has no length that anybody knows.
+fn number_check(generic: &str, form: &ServingRoutine<'_>, arguments: &[Argument]) -> Option<String> {
+    let count = &arguments.iter().find(|argument| argument.passed.starts_with("count_of("))?.name;
+    let deciding = deciding(form);
+    if !arguments.iter().any(|argument| argument.name == deciding && argument.is_block()) {
+        return None;
+    }
+    let (check, pes) =
+        if is_exchange(form) { ("check_parts", ", shmem_team_n_pes(team)") } else { ("check_number", "") };
+    Some(format!(
+        "        if (.not. present({count})) call {check}('{generic}', '{deciding}', '{count}', &\n            \
+         size({deciding}, kind=c_size_t){pes})\n"
+    ))
 }
 
 /// The check of a call without a number of elements: the array that does not decide the number is as long. A scalar there is the first

@@ -64,6 +64,34 @@ pub fn too_short(routine: &str, [argument, deciding, count]: [&str; 3], has: usi
     );
 }
 
+/// Ends the job: a routine of the module `shmem_f08` has got no number of elements, and the array `deciding`, which decides it then, has
+/// none, either.
+#[cold]
+pub fn no_number(routine: &str, [deciding, count]: [&str; 2]) -> ! {
+    errors::fail(
+        &Error::new(format!("{routine}: nobody knows how many elements {deciding} has"))
+            .because(format!(
+                "it is a dummy argument whose last dimension is `*`, and without {count} all its elements count"
+            ))
+            .fix(format!("pass {count}, or declare the dummy argument with its extents")),
+    )
+}
+
+/// At `SHMEM_CHECK=2`: ends the job. An exchange of the module `shmem_f08` has got no number of elements, and `pes` PEs cannot share the
+/// array `deciding` evenly.
+#[cold]
+pub fn left_over(routine: &str, [deciding, count]: [&str; 2], has: usize, pes: usize) {
+    if !state::is_checked() {
+        return;
+    }
+    let (each, left) = (has / pes.max(1), has % pes.max(1));
+    errors::fail(
+        &Error::new(format!("{routine}: {deciding} has {has} elements, and {left} of them are sent to nobody"))
+            .because(format!("without {count} each of {pes} PEs gets an equal part, which is {each}"))
+            .fix(format!("pass a section of {deciding} whose size is a multiple of {pes}, or {count}={each}")),
+    );
+}
+
 /// The way to pass such a section.
 fn instead_of_section(routine: &str, argument: &str) -> String {
     let strided = ["iput", "iget", "ibput", "ibget", "alltoalls"].iter().any(|name| routine.contains(name));
