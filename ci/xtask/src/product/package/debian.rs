@@ -178,7 +178,12 @@ fn control(package: &DebianPackage, processor: &str, root: &Path) -> Outcome {
         let followers: String = others.iter().map(|name| format!(" \\\n        --slave {}", place(name))).collect();
         let install = format!("    update-alternatives --install {} 40{followers}\n", place(leader));
         script(&folder.join("postinst"), &format!("if [ \"$1\" = configure ]; then\n{install}fi\n"))?;
-        let remove = format!("    update-alternatives --remove {leader} /{PREFIX}/bin/{leader}\n");
+        let compiled = match package.part {
+            // What Python has made of the module: dpkg removes no folder that has files of others.
+            PackagePart::Tools => format!("    find /{PREFIX}/lib/python -depth -path '*/__pycache__*' -delete\n"),
+            _ => String::new(),
+        };
+        let remove = format!("{compiled}    update-alternatives --remove {leader} /{PREFIX}/bin/{leader}\n");
         script(&folder.join("prerm"), &format!("if [ \"$1\" != upgrade ]; then\n{remove}fi\n"))?;
     }
     Ok(())
