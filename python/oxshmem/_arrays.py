@@ -308,6 +308,7 @@ def free(array: Any) -> None:
                          "to free")
     if block.number not in _heap.blocks:
         raise ValueError("free: this array has been freed already")
+    _requests.complete_those_with(lambda argument: block_of(argument) is block)
     complete_all()
     _heap.free(block.number)
 

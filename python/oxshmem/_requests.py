@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generator, List
+from typing import Any, Callable, Generator, List
 
 from numpy.typing import NDArray
 
@@ -56,6 +56,15 @@ class Request(_start.InProcess):
     def __await__(self) -> Generator[None, None, None]:
         while not self.test():
             yield
+
+
+def complete_those_with(is_meant: Callable[[Any], bool]) -> None:
+    """Waits for the collectives that go on with a meant array, whose memory is about to be given back."""
+    requests = [reference() for reference in _start.of_this_life.valuerefs()]
+    going_on = [request._arrays for request in requests if isinstance(request, Request)]
+    for arrays in going_on + list(_start.dropped_requests):
+        if arrays and any(is_meant(argument) for argument in arrays[1]):
+            _core.call(_WAIT, "i", arrays[0])
 
 
 def end_dropped() -> None:

@@ -228,6 +228,19 @@ class Dropped(unittest.TestCase):
         shmem.barrier_all()
         self.assertEqual((shmem.free_dropped(), total(), _start.dropped_requests), (2, None, []))
 
+    def test_free_waits_for_collectives_of_the_array(self) -> None:
+        team = shmem.TEAM_WORLD.split_strided(0, 1, PES)
+        dest, source = shmem.zeros(LONG), shmem.full(LONG, 1.0)
+        request = shmem.sum_reduce_nb(dest, source, team)
+        shmem.free(dest)
+        new = shmem.zeros(LONG)
+        self.assertEqual((request.test(), np.count_nonzero(new)), (True, 0))
+        shmem.sum_reduce_nb(new, source, team)  # nobody has the request
+        shmem.free(source)
+        self.assertEqual(np.count_nonzero(new == PES), LONG)
+        shmem.free(new)
+        team.destroy()
+
 
 # Only one PE starts jobs of its own.
 @unittest.skipUnless(PES == 1, "at one PE")
