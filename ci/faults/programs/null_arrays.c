@@ -41,6 +41,13 @@ int main(int argc, char **argv) {
     else if (IS("shmem_ctx_create")) shmem_ctx_create(0, NULL);
     else if (IS("shmem_team_create_ctx")) shmem_team_create_ctx(team, 0, NULL);
     else if (IS("shmem_ctx_get_team")) shmem_ctx_get_team(SHMEM_CTX_DEFAULT, NULL);
+    else if (IS("shmem_query_thread")) shmem_query_thread(NULL);
+    else if (IS("shmem_query_initialized")) shmem_query_initialized(NULL);
+    else if (IS("shmem_info_get_version")) {
+        int number, *minor = strcmp(argv[2], "minor") == 0 ? NULL : &number;
+        shmem_info_get_version(minor ? NULL : &number, minor);
+    }
+    else if (IS("shmem_info_get_name")) shmem_info_get_name(NULL);
     else return 3;
     printf("%s has returned\n", call);
     shmem_finalize();

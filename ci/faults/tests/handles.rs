@@ -100,6 +100,11 @@ fn fault_W4_null_in_the_place_of_private_memory_that_is_always_used_is_named() {
         ("shmem_ctx_create", "ctx"),
         ("shmem_team_create_ctx", "ctx"),
         ("shmem_ctx_get_team", "team"),
+        ("shmem_query_thread", "provided"),
+        ("shmem_query_initialized", "initialized"),
+        ("shmem_info_get_version", "major"),
+        ("shmem_info_get_version", "minor"),
+        ("shmem_info_get_name", "name"),
     ]
     .into_iter()
     .enumerate()

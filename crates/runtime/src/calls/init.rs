@@ -95,11 +95,19 @@ pub fn n_pes() -> c_int {
     }
 }
 
+/// Ends the job if the program has given no place for a result.
+fn demand_place<T>(call: &str, argument: &str, place: *mut T) {
+    if place.is_null() {
+        errors::null(call, argument);
+    }
+}
+
 /// The granted thread level.
 ///
 /// # Safety
 /// `provided` is writable.
 pub unsafe fn query_thread(provided: *mut c_int) {
+    demand_place("shmem_query_thread", "provided", provided);
     // SAFETY: the caller promises that `provided` is writable.
     unsafe { provided.write(state::current().map_or(SINGLE, |life| life.thread_level)) }
 }
@@ -109,6 +117,7 @@ pub unsafe fn query_thread(provided: *mut c_int) {
 /// # Safety
 /// `initialized` is writable.
 pub unsafe fn query_initialized(initialized: *mut c_int) {
+    demand_place("shmem_query_initialized", "initialized", initialized);
     // SAFETY: the caller promises that `initialized` is writable.
     unsafe { initialized.write(state::is_open().into()) }
 }
@@ -118,6 +127,9 @@ pub unsafe fn query_initialized(initialized: *mut c_int) {
 /// # Safety
 /// Both are writable.
 pub unsafe fn info_get_version(major: *mut c_int, minor: *mut c_int) {
+    const NAME: &str = "shmem_info_get_version";
+    demand_place(NAME, "major", major);
+    demand_place(NAME, "minor", minor);
     // SAFETY: the caller promises that `major` and `minor` are writable.
     unsafe {
         major.write(crate::MAJOR_VERSION);
@@ -131,6 +143,7 @@ pub unsafe fn info_get_version(major: *mut c_int, minor: *mut c_int) {
 /// `name` has room for `SHMEM_MAX_NAME_LEN` characters.
 pub unsafe fn info_get_name(name: *mut c_char) {
     const _: () = assert!(crate::VENDOR.len() < 256);
+    demand_place("shmem_info_get_name", "name", name);
     // SAFETY: the caller promises room for `SHMEM_MAX_NAME_LEN` characters at `name`; the string and its end are shorter.
     unsafe {
         name.copy_from_nonoverlapping(crate::VENDOR.as_ptr().cast(), crate::VENDOR.len());
