@@ -112,7 +112,7 @@ fn blank() -> Slot {
             announced: AtomicU64::new(0),
             taken: AtomicU64::new(0),
             source: AtomicU64::new(0),
-            split: SplitStatement::default(),
+            split: SplitStatement::new(),
         }),
     }
 }

@@ -11,7 +11,7 @@ use oxshmem_flight::calls::CallSubject;
 use crate::collectives::signature::{CallKind, Signature};
 use crate::diagnosis::errors;
 use crate::diagnosis::recorder::RecordedCall;
-use crate::memory::control::ControlBlock;
+use crate::memory::control::{CallDeclaration, ControlBlock};
 use crate::teams::team::TeamState;
 use crate::transfers::direct::FAST;
 use crate::transfers::range;
@@ -75,13 +75,9 @@ impl<'a> Call<'a> {
         let signature = Signature::of(kind).with(bytes, root);
         // A call without bytes sends nothing, so it does not advance the team's history.
         if bytes > 0 {
-            ControlBlock::own().call_words().statement.write(
-                signature.bits(),
-                bytes,
-                root,
-                self.team.slot,
-                self.team.history(),
-            );
+            let (slot, history) = (self.team.slot, self.team.history());
+            let declaration = CallDeclaration::new(signature.bits(), bytes, root, slot, history);
+            ControlBlock::own().call_words().statement.write(declaration.words());
         }
         Self { signature, ..self }
     }

@@ -24,7 +24,6 @@ pub(crate) mod eager;
 pub(crate) mod leaders;
 pub(crate) mod lines;
 pub(crate) mod seat;
-mod split;
 mod statement;
 mod window_array;
 
@@ -44,11 +43,9 @@ pub(crate) use demand::{Demand, WantedMemory};
 use eager::EagerMemory;
 use leaders::{BUFFER_SETS, GATHER, Mailboxes, SMALL_GATHER, TeamBuffers};
 use lines::TeamLines;
-use statement::Statement;
 use window_array::{WindowArray, window_at};
 
-pub(crate) use split::SplitStatement;
-pub(crate) use statement::CallDeclaration;
+pub(crate) use statement::{CallDeclaration, CallStatement, SplitStatement};
 
 /// How many synchronisation slots a PE has: a bound on the live teams that it can be a member of.
 pub(crate) const SLOTS: usize = 4096;
@@ -177,7 +174,7 @@ pub(crate) struct CallWords {
     /// The last calls.
     pub(crate) calls: CallRing,
     /// The last statement about a collective call.
-    pub(crate) statement: Statement,
+    pub(crate) statement: CallStatement,
 }
 
 /// The slots of the predefined teams begin in the page of what each call writes: see `oxshmem_flight::calls`.

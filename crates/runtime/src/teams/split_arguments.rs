@@ -54,13 +54,15 @@ pub(crate) fn require_equal(call: &'static str, parent: &TeamState, lease: &Leas
         return;
     }
     let slot = u32::from(lease.slot);
-    control::slot(parent.window(parent.my), slot).words.0.split.write(lease.name_hash, arguments.to_words());
+    let [first, second] = arguments.to_words();
+    control::slot(parent.window(parent.my), slot).words.0.split.write([lease.name_hash, first, second]);
     // Of two members, the one whose fence is the second sees the statement of the first.
     fence(SeqCst);
     // The caller is among them, and agrees with itself.
     let compare = |member: u32| {
-        let theirs = control::slot(parent.window(member), slot).words.0.split.read(lease.name_hash);
-        if let Some(theirs) = theirs.map(SplitArguments::of_words).filter(|theirs| *theirs != arguments) {
+        let [name, theirs @ ..] = control::slot(parent.window(member), slot).words.0.split.read();
+        let theirs = SplitArguments::of_words(theirs);
+        if name == lease.name_hash && theirs != arguments {
             differ(call, parent, arguments, member, theirs);
         }
     };

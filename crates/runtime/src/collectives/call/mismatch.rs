@@ -11,7 +11,7 @@ use super::Call;
 use crate::collectives::signature::{CallKind, Signature};
 use crate::diagnosis::errors;
 use crate::memory::control;
-use crate::memory::control::{CallDeclaration, ControlBlock};
+use crate::memory::control::{CallDeclaration, CallStatement, ControlBlock};
 use crate::network::lane;
 use crate::start::job;
 use words::{verb, words};
@@ -61,24 +61,25 @@ impl Call<'_> {
     fn statement_of(self, member: u32) -> CallDeclaration {
         let pe = self.team.world(member);
         if let Some(window) = job::window_of(pe) {
-            return ControlBlock::of(window).call_words().statement.read();
+            return CallDeclaration::of(&ControlBlock::of(window).call_words().statement);
         }
-        let mut words = [0_u64; CallDeclaration::BYTES / 8];
+        let copy = CallStatement::new();
         let offset = control::offset(&raw const ControlBlock::own().call_words().statement);
         let from = Remote { pe, region: Region::Control, offset };
-        // SAFETY: a statement lies in the part of every control window that other nodes reach; `words` has room for one
+        let to = (&raw const copy).cast_mut().cast();
+        // SAFETY: a statement lies in the part of every control window that other nodes reach. `copy` has room for one, has atomics alone,
         // and stays until `complete` has returned.
-        lane::issue(self.name, |lane| unsafe { lane.get_nbi(words.as_mut_ptr().cast(), from, size_of_val(&words)) });
+        lane::issue(self.name, |lane| unsafe { lane.get_nbi(to, from, size_of_val(&copy)) });
         lane::complete(self.name);
-        CallDeclaration::from_words(words)
+        CallDeclaration::of(&copy)
     }
 
     /// The signature of the call that a member of the node declares, if that is another one at the same point of the team's history.
     /// The caller's declaration must be that of this call: if the two PEs declare calls of different teams with the same slot, these
     /// calls are unrelated.
     pub(crate) fn contradiction(self, member: u32) -> Option<Signature> {
-        let own = ControlBlock::own().call_words().statement.read();
-        let theirs = ControlBlock::of(self.team.window(member)).call_words().statement.read();
+        let [own, theirs] = [ControlBlock::own(), ControlBlock::of(self.team.window(member))]
+            .map(|block| CallDeclaration::of(&block.call_words().statement));
         let differs = own.is_of(self.signature.bits(), self.team.slot) && theirs.signature() != own.signature();
         (differs && theirs.is_of_the_same_turn(own)).then(|| Signature::from_bits(theirs.signature()))
     }
@@ -104,7 +105,7 @@ struct Mismatch<'a> {
 
 impl<'a> Mismatch<'a> {
     fn new(call: Call<'a>, member: Option<u32>, theirs: Signature) -> Self {
-        let mine = ControlBlock::own().call_words().statement.read();
+        let mine = CallDeclaration::of(&ControlBlock::own().call_words().statement);
         let member = member.or_else(|| call.elsewhere(theirs));
         let said = member.map(|member| call.statement_of(member));
         let (members, all, me) = if call.is_of_all() {
