@@ -10,10 +10,9 @@
 //! collectives end only after all members have entered. The one exception is a posted broadcast ([`super::node_eager`]): the place stays
 //! with its pair until all members have taken it.
 //!
-//! Sets that span nodes have no such places: see [`across_nodes`], and [`temporary_meeting`] for how they meet first.
+//! Sets that span nodes have no such places. At its first collective such a pair leases a slot, as a team does, and keeps it;
+//! [`temporary_meeting`] says how its members meet first. When no slot is left for sets, they meet anew for each collective.
 
-#[cfg(not(loom))]
-mod across_nodes;
 mod key;
 mod place;
 mod recent;
@@ -36,6 +35,8 @@ use crate::memory::control::{self, ControlBlock, SETS_BYTES};
 use crate::start::job;
 use crate::start::state;
 use crate::start::threads;
+#[cfg(not(loom))]
+use crate::teams::leasing;
 use crate::teams::members::Members;
 use crate::teams::team::TeamState;
 use crate::transfers::direct::FAST;
@@ -43,18 +44,16 @@ use crate::wait::{self, Needs, Reason};
 
 pub(crate) use key::Key;
 pub(crate) use place::{Door, Places, SetPlace};
+use recent::Recent;
 pub(crate) use recent::SetName;
-use recent::{CalledBy, Recent};
 #[cfg(not(loom))]
 use temporary_meeting::TemporaryMeeting;
 
-/// A place that this process has found.
+/// A set that has met, as this process knows it.
 pub(crate) struct KnownSet {
     name: SetName,
-    pub(crate) door: Door,
-    /// Which place it is, and when it was made: afterwards it is another one.
-    index: u32,
-    made: u32,
+    /// The door of its place; `None`: the set spans nodes, and its team keeps a slot.
+    pub(crate) door: Option<Door>,
     /// The members, who count their meetings from the making of the place. Only one thread at a time is in a collective of
     /// a set.
     pub(crate) team: TeamState,
@@ -65,64 +64,61 @@ pub(crate) struct KnownSet {
 /// The most earlier places of a pair that stay in memory.
 const MOST_KEPT: u32 = 8;
 
-impl CalledBy for KnownSet {
+impl AsRef<SetName> for KnownSet {
     #[inline(always)]
-    fn name(&self) -> &SetName {
+    fn as_ref(&self) -> &SetName {
         &self.name
     }
 }
 
 impl KnownSet {
-    /// Takes the caller in, if it is the same place still.
+    /// Takes the caller in, if the place is still the same.
     #[inline(always)]
     pub(crate) fn enter(&self) -> bool {
-        self.door.enter(|_| self.is_there())
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_there(&self) -> bool {
-        self.door.place.made.load(Relaxed) == self.made
+        self.door.as_ref().is_none_or(|door| door.enter(|_| door.is_there()))
     }
 
     /// Takes the caller out.
     #[inline(always)]
     pub(crate) fn leave(&self) {
-        self.door.leave();
+        if let Some(door) = &self.door {
+            door.leave();
+        }
     }
 
     /// Whether calls find it in [`RECENT`]. Where the PE's threads call at once, that shows it to threads which look for another set.
     /// So a pair whose place changes its owner often is found by its key alone, under the lock.
     fn is_shown(&self) -> bool {
-        self.door.alone || self.kept < MOST_KEPT
+        self.kept < MOST_KEPT || self.door.as_ref().is_some_and(|door| door.alone)
     }
 
     /// A member that has not taken a broadcast which the caller has posted or taken.
     fn behind(&self) -> Option<u32> {
         let taken = |member: u32| number_of(self.team.place(member).words.0.taken.load(Acquire));
-        let mine = if self.is_there() { taken(self.team.my) } else { 0 };
+        let mine = if self.door.as_ref()?.is_there() { taken(self.team.my) } else { 0 };
         (0..self.team.size).find(|&member| taken(member) < mine)
     }
 
-    /// Whether it is the same place, made at the same time.
+    /// Whether it has the same place, made at the same time.
     pub(crate) fn is_same(&self, other: &KnownSet) -> bool {
-        (self.index, self.made) == (other.index, other.made)
+        self.door == other.door
     }
 }
 
-/// The known places. [`RECENT`] points to those that it has been shown, which stay in memory until the next life or are forgotten there.
+/// The known sets. [`RECENT`] points to those that it has been shown, which stay in memory until the next life or are forgotten there.
 static KNOWN: Mutex<Option<HashMap<Key, Box<KnownSet>>>> = Mutex::new(None);
 
-/// Some of the known places.
+/// Some of the known sets.
 static RECENT: Recent<KnownSet> = Recent::new();
 
-/// The place where this set has last met.
+/// The set of this name, if it has met lately.
 #[inline(always)]
 fn recent(name: &SetName) -> Option<&'static KnownSet> {
     // SAFETY: `RECENT` has boxes of `KNOWN`, which are dropped between lives only, or forgotten.
     unsafe { RECENT.find(name) }
 }
 
-/// The place that this process has last found for the pair.
+/// The set of the pair, as it has last met.
 fn known(key: &Key) -> Option<&'static KnownSet> {
     let map = KNOWN.lock();
     let known = core::ptr::from_ref(&**map.as_ref()?.get(key)?);
@@ -130,8 +126,8 @@ fn known(key: &Key) -> Option<&'static KnownSet> {
     Some(unsafe { &*known })
 }
 
-/// Remembers a place, unless it is known. An earlier place of the pair stays in memory if another thread may be looking at it. No other
-/// thread looks at one that was never shown: only one thread at a time is in a collective of a set.
+/// Remembers a set, unless it is known with this place. An earlier place of the pair stays in memory if another thread may be looking at
+/// it. No other thread looks at one that was never shown: only one thread at a time is in a collective of a set.
 fn remember(key: &Key, mut found: KnownSet) -> &'static KnownSet {
     if let Some(known) = known(key).filter(|known| known.is_same(&found)) {
         return known;
@@ -140,7 +136,7 @@ fn remember(key: &Key, mut found: KnownSet) -> &'static KnownSet {
     let map = map.get_or_insert_default();
     if let Some(before) = map.remove(key) {
         found.kept = before.kept;
-        if before.door.alone {
+        if before.door.as_ref().is_some_and(|door| door.alone) {
             RECENT.forget(&before);
         } else if before.is_shown() {
             found.kept += 1;
@@ -152,10 +148,9 @@ fn remember(key: &Key, mut found: KnownSet) -> &'static KnownSet {
     unsafe { &*found }
 }
 
-/// The node's PEs, the caller's window, and how many places a PE keeps.
+/// The node's PEs, and the caller's window.
 static PES: Setting = Setting::new(0);
 static ME: Setting = Setting::new(0);
-static COUNT: Setting = Setting::new(0);
 
 /// How many places a PE keeps on a node of so many PEs.
 fn count_of(pes: usize) -> usize {
@@ -166,21 +161,15 @@ fn count_of(pes: usize) -> usize {
 pub(crate) fn begin(pes: u32, me: u32) {
     PES.store(pes, Relaxed);
     ME.store(me, Relaxed);
-    COUNT.store(count_of(pes as usize) as u32, Relaxed);
     end();
     #[cfg(not(loom))]
-    {
-        across_nodes::begin();
-        temporary_meeting::begin();
-    }
+    temporary_meeting::begin();
     *KNOWN.lock() = None;
 }
 
 /// Ends a life, or leaves it to the parent of this process: no set has met. Only stores to atomics.
 pub(crate) fn end() {
     RECENT.clear();
-    #[cfg(not(loom))]
-    across_nodes::end();
 }
 
 /// Ends the job if a member of a set has missed a posted broadcast, or two have been the roots of one, which nobody has noticed if the set
@@ -188,6 +177,10 @@ pub(crate) fn end() {
 pub(crate) fn demand_all_taken(call: &'static str) {
     let error = |known: &KnownSet| {
         let (team, set) = (&known.team, in_words(known.name));
+        let Some(door) = &known.door else {
+            let error = || missed_broadcasts::behind_others(call, team.world(team.my), &set);
+            return missed_broadcasts::is_behind(team).then(error);
+        };
         if let Some(other) = known.behind() {
             let (other, me) = (team.world(other), team.world(team.my));
             let error = Error::new(format!("{call}: PE {other} has not made a broadcast that PE {me} has made"))
@@ -195,16 +188,11 @@ pub(crate) fn demand_all_taken(call: &'static str) {
                 .fix("let all members of the set make the call with the same pSync array");
             return Some(error);
         }
-        let has_posted = team.posted() != 0 && known.is_there();
+        let has_posted = team.posted() != 0 && door.is_there();
         let roots = if has_posted { missed_broadcasts::two_roots(team) } else { None }?;
         Some(missed_broadcasts::two_roots_of(call, roots.map(|root| team.world(root)), &set))
     };
     let found = KNOWN.lock().iter().flat_map(HashMap::values).find_map(|known| error(known));
-    #[cfg(not(loom))]
-    let found = found.or_else(|| {
-        let (name, me) = across_nodes::behind()?;
-        Some(missed_broadcasts::behind_others(call, me, &in_words(name)))
-    });
     if let Some(error) = found {
         errors::fail(&error);
     }
@@ -216,10 +204,8 @@ fn in_words(SetName { start, log_stride, size, .. }: SetName) -> String {
 
 /// Where the members of a set are while they run a collective.
 enum MeetingPlace {
-    /// In a place of the node.
-    Place(&'static KnownSet),
-    /// In the slot of a set that spans nodes.
-    Slot(&'static TeamState),
+    /// In the place of the set, or in its slot.
+    Known(&'static KnownSet),
     /// In a slot that is leased for one meeting.
     #[cfg(not(loom))]
     Temporary(Box<TemporaryMeeting>),
@@ -229,8 +215,7 @@ impl MeetingPlace {
     #[inline(always)]
     fn team(&self) -> &TeamState {
         match self {
-            Self::Place(known) => &known.team,
-            Self::Slot(team) => team,
+            Self::Known(known) => &known.team,
             #[cfg(not(loom))]
             Self::Temporary(meeting) => &meeting.team,
         }
@@ -239,8 +224,7 @@ impl MeetingPlace {
     #[inline(always)]
     fn end(self) {
         match self {
-            Self::Place(known) => known.leave(),
-            Self::Slot(_) => {}
+            Self::Known(known) => known.leave(),
             #[cfg(not(loom))]
             Self::Temporary(meeting) => meeting.leave(),
         }
@@ -251,7 +235,7 @@ impl MeetingPlace {
 #[inline(always)]
 pub(crate) fn with(call: &'static str, name: SetName, collective: impl FnOnce(&TeamState)) {
     let stay = match recent(&name).filter(|known| known.enter()) {
-        Some(known) => MeetingPlace::Place(known),
+        Some(known) => MeetingPlace::Known(known),
         None => find(call, name),
     };
     collective(stay.team());
@@ -268,56 +252,48 @@ pub(crate) fn with_part<R>(
     collective: impl FnOnce(&TeamState) -> R,
 ) -> R {
     let key = Key::of_part(parent.slot_or_zero(), part, &members);
-    #[cfg(not(loom))]
-    let stay = match members.span(key.size) {
-        Some(_) => MeetingPlace::Temporary(TemporaryMeeting::enter(call, &key, members, my)),
-        None => MeetingPlace::Place(meet(call, SetName::default(), &key, members, my)),
-    };
-    #[cfg(loom)]
-    let stay = MeetingPlace::Place(meet(call, SetName::default(), &key, members, my));
+    let stay = meet(call, None, &key, members, my);
     let result = collective(stay.team());
     stay.end();
     result
 }
 
-/// Where a set meets if it has not met lately on one node.
+/// Where a set meets if it has not met lately.
 #[cold]
 #[inline(never)]
 fn find(call: &'static str, name: SetName) -> MeetingPlace {
-    #[cfg(not(loom))]
-    if let Some(team) = across_nodes::recent(&name) {
-        return MeetingPlace::Slot(team);
-    }
     let (key, my) = identify(call, &name);
-    // Where the pair has met before, nobody looks at each member for its node.
-    #[cfg(not(loom))]
-    if let Some(team) = across_nodes::known(&key) {
-        return MeetingPlace::Slot(team);
-    }
-    let again = known(&key).filter(|known| known.enter());
     let members = Members::Triplet { start: key.start, stride: key.stride as i32 };
-    #[cfg(not(loom))]
-    if again.is_none() && members.span(key.size).is_some() {
-        return match across_nodes::team(call, name, &key, members, my) {
-            Ok(team) => MeetingPlace::Slot(team),
-            Err(meeting) => MeetingPlace::Temporary(meeting),
-        };
-    }
-    let known = again.unwrap_or_else(|| meet(call, name, &key, members, my));
-    if known.is_shown() {
+    let stay = meet(call, Some(name), &key, members, my);
+    if let MeetingPlace::Known(known) = &stay
+        && known.is_shown()
+    {
         RECENT.keep(known);
     }
-    MeetingPlace::Place(known)
+    stay
 }
 
-/// Takes the caller into the place of the node where the members meet.
-fn meet(call: &'static str, name: SetName, key: &Key, members: Members, my: u32) -> &'static KnownSet {
-    known(key).filter(|known| known.enter()).unwrap_or_else(|| {
-        let places = Places::of(key, &members);
-        let reason = Reason { call, address: places.base, needs: Needs::Anyone };
-        let index = wait::until(reason, None, || places.search(key));
-        remember(key, places.known(index, name, members, key.size, my))
-    })
+/// Takes the caller to where the members meet: those of a set, which has a name, or of a part of a team.
+fn meet(call: &'static str, name: Option<SetName>, key: &Key, members: Members, my: u32) -> MeetingPlace {
+    // Where the pair has met before, nobody looks at each member for its node.
+    if let Some(known) = known(key).filter(|known| known.enter()) {
+        return MeetingPlace::Known(known);
+    }
+    #[cfg(not(loom))]
+    if members.span(key.size).is_some() {
+        let meeting = TemporaryMeeting::enter(call, key, members.clone(), my);
+        let lease = name.and_then(|name| Some((name, leasing::meet_as_set(call, &meeting.team, key.array)?)));
+        let Some((name, lease)) = lease else { return MeetingPlace::Temporary(meeting) };
+        meeting.leave();
+        let team = TeamState::new(members, key.size, my, lease.slot.into(), lease.base);
+        team.ring.follow_barriers(threads::one_calls_at_a_time());
+        return MeetingPlace::Known(remember(key, KnownSet { name, door: None, team, kept: 0 }));
+    }
+    let places = Places::of(key, &members);
+    let reason = Reason { call, address: places.base, needs: Needs::Anyone };
+    let index = wait::until(reason, None, || places.search(key));
+    let found = places.known(index, name.unwrap_or_default(), members, key.size, my);
+    MeetingPlace::Known(remember(key, found))
 }
 
 /// Checks the arguments; says which set it is and the caller's number in it.
@@ -365,7 +341,8 @@ impl Places {
     /// Those of the PE that keeps the set's place.
     #[inline]
     fn of(key: &Key, members: &Members) -> Self {
-        let (pes, me, count) = (PES.load(Relaxed), ME.load(Relaxed), COUNT.load(Relaxed));
+        let (pes, me) = (PES.load(Relaxed), ME.load(Relaxed));
+        let count = count_of(pes as usize) as u32;
         let window = key.keeper(pes, count, |member| job::window(members.world(member)));
         let each = size_of::<SetPlace>() + pes as usize * size_of::<Seat>();
         let keeper = ControlBlock::of(window);
@@ -380,7 +357,7 @@ impl Places {
         // A posted broadcast keeps its place until all members have taken it, and a member may first come to sets that are yet to find a
         // place. So half of the places have no posted broadcasts.
         team.posts = index < self.count.div_ceil(2);
-        KnownSet { name, door: self.door(index), index, made: self.place(index).made.load(Relaxed), team, kept: 0 }
+        KnownSet { name, door: Some(self.door(index)), team, kept: 0 }
     }
 }
 

@@ -106,9 +106,10 @@ fn within(
 
 /// Looks whether it is the same place still, and only then marks itself.
 fn enter_late(known: &KnownSet) -> bool {
-    let is_right = known.is_there();
+    let door = known.door.as_ref().expect("a place of the node");
+    let is_right = door.is_there();
     if is_right {
-        known.door.mark.fetch_add(1, SeqCst);
+        door.mark.fetch_add(1, SeqCst);
     }
     is_right
 }

@@ -169,12 +169,6 @@ fn and_and_max(call: &'static str, team: &TeamState, words: [u64; WORDS], passed
     (agreed, base)
 }
 
-/// The slot and the number for an active set, which is never split.
-pub(crate) fn without_children(mut lease: Lease) -> (u32, u64) {
-    with_free_slots(|free| free.slots.release_all(&mut lease.children));
-    (lease.slot.into(), lease.base)
-}
-
 /// Gives back a lease that this PE is not a member for.
 pub(crate) fn decline(mut lease: Lease) {
     with_free_slots(|free| {

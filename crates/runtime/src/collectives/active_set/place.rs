@@ -18,7 +18,7 @@ pub(crate) struct SetPlace {
     /// One while the place changes hands.
     closed: AtomicU32,
     /// When it was made, by the clock of the PE that keeps it.
-    pub(super) made: AtomicU32,
+    made: AtomicU32,
     /// The pair; `size` zero: none. Written under the keeper's lock while closed, read by PEs that have marked themselves.
     triplet: AtomicU64,
     size: AtomicU64,
@@ -43,14 +43,29 @@ impl SetPlace {
 
 /// How a PE goes into a place and out of it.
 pub(crate) struct Door {
-    pub(crate) place: &'static SetPlace,
+    place: &'static SetPlace,
+    /// When the place was made: afterwards it is another one.
+    made: u32,
     /// The PE's own.
     pub(crate) mark: &'static AtomicU32,
     /// Whether the calls of the PE's threads come one at a time.
     pub(super) alone: bool,
 }
 
+impl PartialEq for Door {
+    /// Whether both are of one place, made at one time.
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self.place, other.place) && self.made == other.made
+    }
+}
+
 impl Door {
+    /// Whether the place is still the same.
+    #[inline(always)]
+    pub(crate) fn is_there(&self) -> bool {
+        self.place.made.load(Relaxed) == self.made
+    }
+
     /// Takes the caller in if the place is the right one.
     #[inline(always)]
     pub(super) fn enter(&self, is_right: impl FnOnce(&SetPlace) -> bool) -> bool {
@@ -114,7 +129,8 @@ impl Places {
     }
 
     pub(super) fn door(&self, index: u32) -> Door {
-        Door { place: self.place(index), mark: self.mark(index, self.me), alone: self.alone }
+        let place = self.place(index);
+        Door { place, made: place.made.load(Relaxed), mark: self.mark(index, self.me), alone: self.alone }
     }
 
     /// Looks for the place of `key`, or makes it, under the keeper's lock. `None`: the lock or all places are taken.

@@ -13,11 +13,6 @@ pub(crate) struct SetName {
     pub(crate) array: usize,
 }
 
-/// A set that calls find by its name.
-pub(super) trait CalledBy {
-    fn name(&self) -> &SetName;
-}
-
 /// Pairs of entries.
 const PAIRS: usize = 128;
 
@@ -25,7 +20,7 @@ const PAIRS: usize = 128;
 /// takes the entry of the one that was kept first.
 pub(super) struct Recent<T>([[AtomicPtr<T>; 2]; PAIRS]);
 
-impl<T: CalledBy> Recent<T> {
+impl<T: AsRef<SetName>> Recent<T> {
     pub(super) const fn new() -> Self {
         Self([const { [const { AtomicPtr::new(core::ptr::null_mut()) }; 2] }; PAIRS])
     }
@@ -48,7 +43,7 @@ impl<T: CalledBy> Recent<T> {
         let of_name = |entry: &AtomicPtr<T>| {
             // SAFETY: it lives, by the caller's promise.
             let found: Option<&'a T> = unsafe { entry.load(Acquire).as_ref() };
-            found.filter(|found| found.name() == name)
+            found.filter(|found| found.as_ref() == name)
         };
         let [latest, before] = self.entries(name);
         of_name(latest).or_else(|| of_name(before))
@@ -57,7 +52,7 @@ impl<T: CalledBy> Recent<T> {
     /// The one that had the first entry keeps the second one. Threads that keep at once may lose one of theirs, which is then found
     /// under a lock.
     pub(super) fn keep(&self, it: &T) {
-        let (own, [latest, before]) = (core::ptr::from_ref(it).cast_mut(), self.entries(it.name()));
+        let (own, [latest, before]) = (core::ptr::from_ref(it).cast_mut(), self.entries(it.as_ref()));
         let last = latest.swap(own, AcqRel);
         if last != own {
             before.store(last, Release);
@@ -66,7 +61,7 @@ impl<T: CalledBy> Recent<T> {
 
     pub(super) fn forget(&self, it: &T) {
         let own = core::ptr::from_ref(it).cast_mut();
-        for entry in self.entries(it.name()) {
+        for entry in self.entries(it.as_ref()) {
             // Another one may have the entry.
             let _ = entry.compare_exchange(own, core::ptr::null_mut(), Relaxed, Relaxed);
         }
@@ -84,8 +79,8 @@ mod tests {
 
     struct Set(SetName);
 
-    impl CalledBy for Set {
-        fn name(&self) -> &SetName {
+    impl AsRef<SetName> for Set {
+        fn as_ref(&self) -> &SetName {
             &self.0
         }
     }
