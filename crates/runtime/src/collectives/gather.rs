@@ -4,16 +4,14 @@ use core::ptr;
 
 use oxshmem_base::Error;
 use oxshmem_schedule::step::Plan;
-use oxshmem_schedule::way::size_limits::NODE_EAGER;
 use oxshmem_schedule::way::{CollectiveWay, NodeShares};
 
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
 use crate::collectives::facts;
 use crate::collectives::limits::PAYLOAD_BYTES;
-use crate::collectives::node_eager;
 use crate::collectives::node_exchange;
-use crate::collectives::on_node::{payload, words_of};
+use crate::collectives::on_node::exchange_bytes;
 use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
 use crate::collectives::way::{self, Asked};
@@ -35,31 +33,15 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
     if bytes == 0 {
         return;
     }
-    let way = match call.team.is_plain() {
-        true if bytes <= PAYLOAD_BYTES => CollectiveWay::Exchange,
-        true if bytes > NODE_EAGER => CollectiveWay::Members,
-        _ => way::of(call, Asked::Fcollect { bytes }),
-    };
+    let way = way::of_bytes(call, bytes, Asked::Fcollect { bytes });
     match (way, &call.team.span) {
-        (CollectiveWay::Exchange, _) => {
-            // SAFETY: the caller promises `bytes` bytes at `source`, which fit a payload where the way is an exchange.
-            let words = unsafe { payload(source, bytes) };
-            node_exchange::exchange(call, &words[..words_of(bytes)], |member, theirs| {
-                // SAFETY: the caller promises `bytes` bytes for each member at `dest`, and each line has as many.
-                unsafe { ptr::copy_nonoverlapping(theirs.as_ptr().cast(), dest.add(member as usize * bytes), bytes) };
+        (CollectiveWay::Exchange | CollectiveWay::NodeEager, _) => {
+            // SAFETY: the caller promises `bytes` bytes at `source`, and the way that there is room for them.
+            let lay = |to| unsafe { ptr::copy_nonoverlapping(source, to, bytes) };
+            exchange_bytes(call, bytes, lay, |member, theirs| {
+                // SAFETY: the caller promises `bytes` bytes for each member at `dest`, and each member has brought as many.
+                unsafe { ptr::copy_nonoverlapping(theirs, dest.add(member as usize * bytes), bytes) };
             });
-        }
-        (CollectiveWay::NodeEager, _) => {
-            // SAFETY: the caller promises `bytes` bytes at `source`, which fit a buffer where the way is eager.
-            node_eager::exchange(
-                call,
-                bytes,
-                |buffer| unsafe { node_eager::fill(source, bytes, buffer) },
-                |member, theirs| {
-                    // SAFETY: the caller promises `bytes` bytes for each member at `dest`, and each buffer has as many.
-                    unsafe { ptr::copy_nonoverlapping(theirs, dest.add(member as usize * bytes), bytes) };
-                },
-            );
         }
         (CollectiveWay::Schedule(schedule, piece), _) => {
             let room = length::of(bytes, call.team.size as usize);

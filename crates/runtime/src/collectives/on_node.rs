@@ -15,6 +15,8 @@ use oxshmem_base::Error;
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
 use crate::collectives::levels;
+use crate::collectives::limits::PAYLOAD_BYTES;
+use crate::collectives::node_eager;
 use crate::collectives::node_exchange;
 use crate::collectives::signature::{CallKind, Signature};
 use crate::diagnosis::errors;
@@ -139,10 +141,27 @@ impl Call<'_> {
     }
 }
 
+/// The caller's `bytes` bytes, which `lay` writes, go to all members, and `take` finds those of each, the caller's own included: as the
+/// payload of an exchange, or through the eager buffers of a node, for which they must be short enough.
+#[inline(always)]
+pub(crate) fn exchange_bytes(
+    call: Call<'_>,
+    bytes: usize,
+    lay: impl FnOnce(*mut u8),
+    mut take: impl FnMut(u32, *const u8),
+) {
+    if bytes > PAYLOAD_BYTES {
+        return node_eager::exchange(call, bytes, lay, take);
+    }
+    let mut words = [0_u64; PAYLOAD_WORDS];
+    lay(words.as_mut_ptr().cast());
+    node_exchange::exchange(call, &words[..words_of(bytes)], |member, theirs| take(member, theirs.as_ptr().cast()));
+}
+
 /// The bytes of `source` as payload words.
 ///
 /// # Safety
-/// `source` is readable for `bytes` bytes, at most [`limits::PAYLOAD_BYTES`](crate::collectives::limits::PAYLOAD_BYTES).
+/// `source` is readable for `bytes` bytes, at most [`PAYLOAD_BYTES`].
 #[inline(always)]
 pub(crate) unsafe fn payload(source: *const u8, bytes: usize) -> [u64; PAYLOAD_WORDS] {
     let mut words = [0; PAYLOAD_WORDS];

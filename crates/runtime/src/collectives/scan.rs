@@ -5,13 +5,11 @@ use core::ptr;
 
 use oxshmem_reduce::{Kernel, Op, Operand, Sum};
 use oxshmem_schedule::step::Plan;
-use oxshmem_schedule::way::size_limits::NODE_EAGER;
 use oxshmem_schedule::way::{CollectiveWay, ReduceFacts};
 
 use crate::collectives::arguments::{Reduction, allowed};
 use crate::collectives::between_nodes;
 use crate::collectives::call::{Call, member_share};
-use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::reduce;
@@ -36,11 +34,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
     call.needs((dest.cast(), bytes), (source.cast(), bytes));
     let (element, law) = (size_of::<T>(), allowed(Op::Sum, T::KIND));
     let facts = ReduceFacts { law, element, n, in_place: ptr::eq(dest, source) };
-    let way = match call.team.is_plain() {
-        true if bytes <= PAYLOAD_BYTES => CollectiveWay::Exchange,
-        true if bytes > NODE_EAGER => CollectiveWay::Members,
-        _ => way::of(call, Asked::Scan { facts, inclusive }),
-    };
+    let way = way::of_bytes(call, bytes, Asked::Scan { facts, inclusive });
     if let CollectiveWay::Schedule(schedule, piece) = way {
         let kernel = Some(Kernel::of::<Sum, T>());
         let arrays = Arrays { dest: dest.cast(), room: bytes, source: source.cast(), element, kernel };

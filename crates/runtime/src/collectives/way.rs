@@ -1,5 +1,6 @@
 //! The way that a call takes: [`TeamFacts`] chooses it, and the team leases the buffers that it wants.
 
+use oxshmem_schedule::way::size_limits::{NODE_EAGER, PAYLOAD};
 use oxshmem_schedule::way::{CollectiveWay, TeamFacts};
 
 use crate::collectives::between_nodes::buffer_leases;
@@ -15,6 +16,17 @@ pub(crate) fn of(call: Call<'_>, asked: Asked) -> CollectiveWay {
     let leases = facts::leases(call.team);
     let way = call.team.ways.find(asked, leases, || asked.of(&facts::of_team(call.team)));
     with_buffers(call, way, |team| asked.of(team))
+}
+
+/// The way of a question of a call whose members have so many bytes for each other. A team on one node without rows of the user asks
+/// nobody about the shortest and the longest ones.
+#[inline(always)]
+pub(crate) fn of_bytes(call: Call<'_>, bytes: usize, asked: Asked) -> CollectiveWay {
+    match call.team.is_plain() {
+        true if bytes <= PAYLOAD => CollectiveWay::Exchange,
+        true if bytes > NODE_EAGER => CollectiveWay::Members,
+        _ => of(call, asked),
+    }
 }
 
 /// The way that `choose` finds, for a question that no other call repeats.

@@ -115,45 +115,27 @@ pub(crate) fn alltoall(
     take: impl Fn(u32, Range<usize>, *const u8),
 ) {
     let most = span.most() as usize;
+    let mine = (span.place(call.team.my) - span.start(span.node())) as usize;
+    // Every part has room for the blocks of the largest node.
     let room = (parts.part as usize - PART_HEAD) / (most * most);
+    let block = |from: usize, to: usize| (from * most + to) * room.min(bytes);
     for start in (0..bytes).step_by(room) {
         let piece = || start..bytes.min(start + room);
-        exchange_blocks(
-            call,
-            span,
-            parts,
-            room.min(bytes),
-            |to, at| lay(to, piece(), at),
-            |of, at| take(of, piece(), at),
-        );
-    }
-}
-
-/// The members of a node lay their blocks of at most `bytes` bytes on their leader's gather buffer, the leaders exchange what each has
-/// for the other, the members take theirs. Every part has room for the blocks of the largest node.
-fn exchange_blocks(
-    call: Call<'_>,
-    span: &Span,
-    parts: PartExchange,
-    bytes: usize,
-    lay: impl Fn(u32, *mut u8),
-    take: impl Fn(u32, *const u8),
-) {
-    let (team, nodes, most) = (call.team, span.nodes(), span.most() as usize);
-    let parts = NodeParts::begin(call, span, parts);
-    let mine = (span.place(team.my) - span.start(span.node())) as usize;
-    let block = |from: usize, to: usize| (from * most + to) * bytes;
-    for node in 0..nodes {
-        // This part of the gather buffer is the caller's; its last user has left it, as for every gather buffer.
-        span.on(node).enumerate().for_each(|(to, member)| lay(member, parts.to(node).wrapping_add(block(mine, to))));
-    }
-    parts.count_in();
-    // SAFETY: all members of the node have laid down their blocks.
-    unsafe { parts.exchange() };
-    parts.release();
-    for node in 0..nodes {
-        span.on(node)
-            .enumerate()
-            .for_each(|(from, member)| take(member, parts.from(node).wrapping_add(block(from, mine))));
+        let parts = NodeParts::begin(call, span, parts);
+        for node in 0..span.nodes() {
+            for (to, member) in span.on(node).enumerate() {
+                // This part of the outgoing buffer is the caller's; its last user has left it, as for every buffer of an exchange.
+                lay(member, piece(), parts.to(node).wrapping_add(block(mine, to)));
+            }
+        }
+        parts.count_in();
+        // SAFETY: all members of the node have laid down their blocks.
+        unsafe { parts.exchange() };
+        parts.release();
+        for node in 0..span.nodes() {
+            for (from, member) in span.on(node).enumerate() {
+                take(member, piece(), parts.from(node).wrapping_add(block(from, mine)));
+            }
+        }
     }
 }
