@@ -13,11 +13,10 @@ use crate::collectives::levels;
 use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::node_eager;
 use crate::collectives::node_exchange;
-use crate::collectives::on_node::{payload, words_of};
+use crate::collectives::on_node::exchange_bytes;
 use crate::collectives::run::{self, Arrays};
 use crate::collectives::signature::CallKind;
 use crate::collectives::way::{self, Asked};
-use crate::memory::control::PAYLOAD_WORDS;
 
 /// Copies `bytes` bytes of the root's source to every member's destination; to the root's own only if `to_root`.
 ///
@@ -92,15 +91,10 @@ unsafe fn by_choice(call: Call<'_>, spread: Spread) {
 /// # Safety
 /// As for [`broadcast`].
 unsafe fn by_loads(call: Call<'_>, spread: Spread) {
-    let Spread { dest, source, bytes, root, to_root } = spread;
+    let Spread { dest, source, bytes, root, .. } = spread;
     if call.team.my == root {
-        node_exchange::announce(call, call.compared_name(source), || {
-            if to_root && !ptr::eq(dest, source) {
-                // SAFETY: the caller promises symmetric arrays of `bytes` bytes; both are this PE's own, because it is the
-                // root.
-                unsafe { ptr::copy(source, call.at(root, dest, bytes), bytes) };
-            }
-        });
+        // SAFETY: the caller promises symmetric arrays of `bytes` bytes; both are this PE's own, because it is the root.
+        node_exchange::announce(call, call.compared_name(source), || unsafe { spread.take(root, source) });
     } else {
         node_exchange::take(call, root, call.compared_name(source), || {
             // SAFETY: the root has announced its source and waits for us.
@@ -136,14 +130,13 @@ unsafe fn eager(call: Call<'_>, spread: Spread) {
 /// Both arrays have the bytes, which are at most a payload.
 #[inline(always)]
 unsafe fn in_payload(call: Call<'_>, spread: Spread) {
-    let Spread { dest, source, bytes, root, to_root } = spread;
-    let is_root = call.team.my == root;
+    let my = call.team.my;
     // SAFETY: `source` has the bytes, which are at most a payload, as this function demands.
-    let words = if is_root { unsafe { payload(source, bytes) } } else { [0; PAYLOAD_WORDS] };
-    node_exchange::exchange(call, &words[..words_of(bytes)], |member, theirs| {
-        if member == root && (to_root || !is_root) {
+    let lay = |at| unsafe { spread.lay(my, at) };
+    exchange_bytes(call, spread.bytes, lay, |member, theirs| {
+        if member == spread.root {
             // SAFETY: `dest` and the root's line have the bytes.
-            unsafe { ptr::copy_nonoverlapping(theirs.as_ptr().cast(), dest, bytes) };
+            unsafe { spread.take(my, theirs) };
         }
     });
 }

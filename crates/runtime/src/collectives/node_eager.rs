@@ -66,16 +66,6 @@ pub(crate) fn exchange(
     });
 }
 
-/// Copies `bytes` bytes to the buffer of an exchange.
-///
-/// # Safety
-/// `source` is readable for `bytes` bytes, at most [`BUFFER`], and `buffer` is what [`exchange`] passes to `fill`.
-#[inline(always)]
-pub(crate) unsafe fn fill(source: *const u8, bytes: usize, buffer: *mut u8) {
-    // SAFETY: the caller promises the bytes, and that the buffer is the caller's own, which nobody reads now.
-    unsafe { ptr::copy_nonoverlapping(source, buffer, bytes) }
-}
-
 /// The entry of member `root` for a broadcast of this number.
 #[inline(always)]
 pub(crate) fn entry(team: &TeamState, root: u32, number: u64) -> &'static Entry {
@@ -184,7 +174,7 @@ mod tests {
                 for (round, bytes) in [BUFFER, 1, 0, 57, BUFFER - 1, 4096, BUFFER].into_iter().enumerate() {
                     let (mine, mut seen) = (operand(round, team.my, bytes), 0);
                     // SAFETY: the operand has the bytes, which fit a buffer.
-                    let write = |buffer| unsafe { fill(mine.as_ptr(), bytes, buffer) };
+                    let write = |buffer| unsafe { ptr::copy_nonoverlapping(mine.as_ptr(), buffer, bytes) };
                     exchange(Call::new(team, "test"), mine.len(), write, |member, theirs| {
                         // SAFETY: the member's buffer has as many bytes, and stays until the next exchange but one.
                         let theirs = unsafe { core::slice::from_raw_parts(theirs, bytes) };
@@ -206,7 +196,7 @@ mod tests {
                 let mine = operand(round, team.my, 100);
                 let write = |buffer| {
                     // SAFETY: the operand has the bytes, which fit a buffer.
-                    unsafe { fill(mine.as_ptr(), mine.len(), buffer) };
+                    unsafe { ptr::copy_nonoverlapping(mine.as_ptr(), buffer, mine.len()) };
                     if team.my == 0 {
                         filled.store(round, Release);
                     }

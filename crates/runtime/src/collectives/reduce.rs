@@ -159,26 +159,14 @@ unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, s
 /// # Safety
 /// As for [`reduce`]; an operand fits a buffer, and the team has so many members.
 pub(super) unsafe fn fold_first(call: Call<'_>, reduction: Reduction, terms: u32) {
-    let Reduction { kernel, dest, source, n, .. } = reduction;
     with_pointers(call.team.size as usize, |operands| {
         let bytes = reduction.bytes();
         // SAFETY: the caller promises `n` elements at `source`, which fit a buffer.
-        node_eager::exchange(
-            call,
-            bytes,
-            |buffer| unsafe { node_eager::fill(source, bytes, buffer) },
-            |member, theirs| {
-                operands[member as usize] = theirs;
-            },
-        );
+        let fill = |buffer| unsafe { ptr::copy_nonoverlapping(reduction.source, buffer, bytes) };
+        node_eager::exchange(call, bytes, fill, |member, theirs| operands[member as usize] = theirs);
         // SAFETY: the buffers have `n` elements of all members, and are not written before the next exchange but one; the
-        // caller promises the destination.
-        unsafe {
-            match &operands[..terms as usize] {
-                [] => ptr::write_bytes(dest, 0, bytes),
-                operands => kernel.fold(dest, operands, n, Store::Cached),
-            }
-        }
+        // caller promises the destination. Only sums may have no operands.
+        unsafe { reduction.fold(&operands[..terms as usize]) };
     });
 }
 

@@ -2,7 +2,7 @@
 
 use super::{CROWDED, DEDICATED, Setting, blank, nothing};
 use crate::collectives::call::Call;
-use crate::collectives::node_eager::{exchange, fill, post, take};
+use crate::collectives::node_eager::{exchange, post, take};
 use crate::memory::control::eager::EagerMemory;
 use crate::memory::control::seat::Seat;
 use crate::sync::{Apart, AtomicU32, Mistake};
@@ -32,7 +32,7 @@ fn round(team: &TeamState, round: u64) {
     let word = |member: u32| round * 8 + u64::from(member);
     let (mine, mut seen) = (word(team.my), 0);
     // SAFETY: a word fits a buffer.
-    let write = |buffer| unsafe { fill((&raw const mine).cast(), 8, buffer) };
+    let write = |buffer| unsafe { core::ptr::copy_nonoverlapping((&raw const mine).cast(), buffer, 8) };
     exchange(Call::new(team, CALL), 8, write, |member, bytes| {
         // SAFETY: each member has filled its buffer with a word, and the checker would see it change.
         let theirs = unsafe { bytes.cast::<u64>().read_unaligned() };

@@ -73,22 +73,16 @@ pub(super) unsafe fn give(call: Call<'_>, member: u32, to: *mut u8, from: *const
 /// # Safety
 /// As for `collectives::broadcast`.
 pub(super) unsafe fn broadcast_short(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
-    let Spread { dest, source, bytes, root, to_root } = spread;
-    let is_root = call.team.my == root;
     let mut words = [0_u64; PAYLOAD_WORDS];
     let payload: *mut u8 = words.as_mut_ptr().cast();
     let law = OperatorLaw::Idempotent;
-    let (kernel, n) = (Kernel::of::<Or, u64>(), bytes.div_ceil(8));
+    let (kernel, n) = (Kernel::of::<Or, u64>(), spread.bytes.div_ceil(8));
     let everybody = Reduction { law, kernel, element: 8, dest: payload, source: payload, n };
     // SAFETY: at most a payload.
     unsafe {
-        if is_root {
-            ptr::copy_nonoverlapping(source, payload, bytes);
-        }
+        spread.lay(call.team.my, payload);
         combine(call, span, way, everybody);
-        if !is_root || to_root {
-            ptr::copy_nonoverlapping(payload, dest, bytes);
-        }
+        spread.take(call.team.my, payload);
     }
 }
 

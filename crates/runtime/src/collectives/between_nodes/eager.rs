@@ -6,7 +6,6 @@
 
 use core::{iter, ptr};
 
-use oxshmem_reduce::Store;
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::LeaderSchedule;
@@ -27,7 +26,7 @@ pub(super) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, re
     let Reduction { kernel, element, dest, source, n, .. } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
     let exchange = Exchange::begin(call, span);
-    exchange.name_source(source);
+    exchange.name_source(reduction.source);
     exchange.count_in();
     let arrays = |dest, source| Arrays { dest, room: bytes, source, element, kernel: Some(kernel) };
     if span.count(span.node()) == 1 {
@@ -37,10 +36,9 @@ pub(super) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, re
     }
     let buffer = exchange.gather();
     if team.my == span.my_leader() {
-        exchange.compare_sources(source);
-        let sources: Vec<*const u8> = span.here().map(|member| call.at(member, source, bytes).cast_const()).collect();
+        exchange.compare_sources(reduction.source);
         // SAFETY: all members of the node have counted in, so their sources are ready, and no member looks at the gather buffer.
-        unsafe { kernel.fold(buffer, &sources, n, Store::Cached) };
+        unsafe { reduction.fold_node(call, span, 0..n, buffer) };
     }
     // SAFETY: the gather buffer has the node's result, and is reduced in place.
     unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays(buffer, buffer), There::Nowhere) };
@@ -56,8 +54,7 @@ pub(super) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, re
 /// As for `collectives::reduce`, with at most as many terms as members.
 #[cold]
 pub(crate) unsafe fn fold_first(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction, terms: u32) {
-    let Reduction { kernel, dest, source, n, .. } = reduction;
-    let (team, bytes) = (call.team, reduction.bytes());
+    let (team, source, bytes) = (call.team, reduction.source, reduction.bytes());
     let lay = |buffer: *mut u8| {
         // SAFETY: the gather buffer has room for every member's operand, and this place is ours.
         unsafe { ptr::copy_nonoverlapping(source, buffer.wrapping_add(span.place(team.my) as usize * bytes), bytes) };
@@ -65,15 +62,8 @@ pub(crate) unsafe fn fold_first(call: Call<'_>, span: &Span, way: LeaderSchedule
     let take = |buffer: *const u8| {
         let operand = |member| buffer.wrapping_add(span.place(member) as usize * bytes);
         let operands: Vec<*const u8> = (0..terms).map(operand).collect();
-        // SAFETY: the gather buffer has all operands, which are no part of `dest`; that has the elements. All bits zero is the number
-        // zero of every type that has a sum.
-        unsafe {
-            if terms == 0 {
-                ptr::write_bytes(dest, 0, bytes);
-            } else {
-                kernel.fold(dest, &operands, n, Store::Cached);
-            }
-        }
+        // SAFETY: the gather buffer has all operands, which are no part of `dest`; that has the elements. Only sums may have no operands.
+        unsafe { reduction.fold(&operands) };
     };
     // SAFETY: every member lays down its part.
     unsafe { share(call, span, way, |node| u64::from(span.start(node)) * bytes as u64, lay, take) }
@@ -124,32 +114,6 @@ pub(super) unsafe fn gather_blocks(
     unsafe { share(call, span, way, |node| start(span.start(node)) as u64, lay, take) }
 }
 
-/// The root lays the payload down in the memory of its node's leader.
-///
-/// # Safety
-/// The place has room for the payload, and the source has it.
-unsafe fn lay_payload(call: Call<'_>, spread: Spread, at: *mut u8) {
-    if call.team.my == spread.root {
-        // SAFETY: the caller promises both.
-        unsafe { ptr::copy_nonoverlapping(spread.source, at, spread.bytes) };
-    }
-}
-
-/// A member takes it from there.
-///
-/// # Safety
-/// The payload is there, and the destination has the room.
-unsafe fn take_payload(call: Call<'_>, spread: Spread, at: *const u8) {
-    let Spread { dest, source, bytes, root, to_root } = spread;
-    if call.team.my != root {
-        // SAFETY: the caller promises both.
-        unsafe { ptr::copy_nonoverlapping(at, dest, bytes) };
-    } else if to_root && !ptr::eq(dest, source) {
-        // SAFETY: both have the bytes, as the call demands.
-        unsafe { ptr::copy(source, dest, bytes) };
-    }
-}
-
 /// A broadcast whose root goes on at once ([`broadcast_ring`]). Returns whether the team has a ring with room, on all members alike.
 ///
 /// # Safety
@@ -157,9 +121,9 @@ unsafe fn take_payload(call: Call<'_>, spread: Spread, at: *const u8) {
 #[cold]
 pub(crate) unsafe fn by_ring(call: Call<'_>, span: &Span, tree: Tree, spread: Spread) -> bool {
     // SAFETY: a block of the ring has room for the payload, and both arrays have it.
-    let lay = |at: *mut u8| unsafe { lay_payload(call, spread, at) };
+    let lay = |at: *mut u8| unsafe { spread.lay(call.team.my, at) };
     // SAFETY: the payload has come to the block; the destination has the room.
-    let take = |at: *const u8| unsafe { take_payload(call, spread, at) };
+    let take = |at: *const u8| unsafe { spread.take(call.team.my, at) };
     broadcast_ring::broadcast(call, span, tree, spread.bytes, spread.root, lay, take)
 }
 
@@ -171,9 +135,9 @@ pub(crate) unsafe fn by_ring(call: Call<'_>, span: &Span, tree: Tree, spread: Sp
 pub(super) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
     let (bytes, root_node) = (spread.bytes as u64, span.node_of(spread.root));
     // SAFETY: the gather buffer has room for the payload, which the root alone brings.
-    let lay = |buffer: *mut u8| unsafe { lay_payload(call, spread, buffer) };
+    let lay = |buffer: *mut u8| unsafe { spread.lay(call.team.my, buffer) };
     // SAFETY: the gather buffer has the payload; the destination has the room.
-    let take = |buffer: *const u8| unsafe { take_payload(call, spread, buffer) };
+    let take = |buffer: *const u8| unsafe { spread.take(call.team.my, buffer) };
     // SAFETY: the root lays down all there is.
     unsafe { share(call, span, way, |node| if node > root_node { bytes } else { 0 }, lay, take) }
 }

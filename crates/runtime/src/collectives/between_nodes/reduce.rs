@@ -44,13 +44,8 @@ pub(super) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSch
     let mine = span.place(call.team.my) - span.start(span.node());
     let (begin, end) = member_share(n, element, mine as usize, here as usize);
     if here > 1 && begin < end {
-        let sum = operand.wrapping_add(begin * element);
-        let operands: Vec<*const u8> = span
-            .here()
-            .map(|member| call.at(member, source, bytes).wrapping_add(begin * element).cast_const())
-            .collect();
         // SAFETY: all have entered; no other member reads a source of this slice or writes a dest of it on this node.
-        unsafe { kernel.fold(sum, &operands, end - begin, Store::Cached) };
+        unsafe { reduction.fold_node(call, span, begin..end, operand.wrapping_add(begin * element)) };
     }
     meet_here(call, span);
     let mut in_flight = InFlightBytes::default();

@@ -55,10 +55,8 @@ pub(super) unsafe fn reduce(
     if leads && !in_order {
         parts.compare_sources(source);
         for node in 0..nodes {
-            let theirs = |member| call.at(member, source, bytes).wrapping_add(place(node) * element).cast_const();
-            let sources: Vec<*const u8> = span.here().map(theirs).collect();
             // SAFETY: all members of the node have counted in, so their sources are ready; the outgoing buffer is this leader's.
-            unsafe { kernel.fold(parts.to(node), &sources, count(node), Store::Cached) };
+            unsafe { reduction.fold_node(call, span, place(node)..place(node + 1), parts.to(node)) };
         }
     }
     // SAFETY: the node's operands lie in the parts, and its members have counted in.
