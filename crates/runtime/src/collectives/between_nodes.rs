@@ -22,7 +22,6 @@ mod leader_wire;
 mod line_exchange;
 mod meeting;
 mod parts;
-mod reach;
 mod reduce;
 mod slices;
 
@@ -47,9 +46,8 @@ use crate::teams::span::Span;
 
 use channel::Exchange;
 use in_flight::InFlightBytes;
-use leader_wire::Leaders;
+use leader_wire::{Leaders, There};
 use meeting::{gather_node, meet_here, release};
-use reach::There;
 
 pub(crate) use blocks::{alltoall, gather};
 pub(crate) use channel::give_back;

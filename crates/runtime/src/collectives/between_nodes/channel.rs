@@ -210,6 +210,11 @@ impl RunMemory {
         Self { credit, traffic, mailboxes, buffers, copied: Cell::new(0) }
     }
 
+    /// Of the run.
+    pub(super) fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
     /// The mailbox of a word, which has so many words.
     pub(super) fn mailbox(&self, word: u32, length: usize) -> &'static [AtomicU64] {
         &self.credit.pick(&self.mailboxes.boxes)[word as usize * length..][..length]

@@ -160,7 +160,7 @@ unsafe fn share(
     lay(buffer);
     exchange.count_in();
     // SAFETY: all members of the node have counted in, so its part is whole; the gather buffers of all leaders are ready.
-    unsafe { gather_parts(call, span, way, start, buffer, There::of_buffer(buffer)) };
+    unsafe { gather_parts(call, span, way, start, buffer, There::Buffer) };
     exchange.release();
     take(buffer);
 }

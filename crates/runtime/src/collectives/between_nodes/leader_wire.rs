@@ -43,12 +43,37 @@ use crate::wait::{self, Reason};
 
 use super::channel::RunMemory;
 use super::in_flight::InFlightBytes;
-use super::reach::There;
 
 use message::{CONTENT, HEAD, IN_PLACE, arrived, destination_of, fits, head, length, write};
 
 /// Words of a short message.
 const SHORT: usize = 16;
+
+/// Where other leaders have the caller's dest.
+#[derive(Clone, Copy)]
+pub(super) enum There {
+    /// They cannot reach it.
+    Nowhere,
+    /// In symmetric memory; its owner has entered.
+    Dest(Region, u64),
+    /// It is a buffer of the leaders, and source is there, too.
+    Buffer,
+}
+
+/// Memory of the caller to which the messages of a run go: where it begins, its bytes, and where others have theirs, if they can reach it.
+#[derive(Clone, Copy)]
+struct RunTarget {
+    start: *mut u8,
+    len: usize,
+    there: Option<(Region, u64)>,
+}
+
+impl RunTarget {
+    /// Memory that lies at the same place in every control window.
+    fn in_control(start: *mut u8, len: usize) -> Self {
+        Self { start, len, there: Some((Region::Control, control::offset(start))) }
+    }
+}
 
 /// One run of the caller, a leader.
 pub(super) struct Leaders<'a> {
@@ -56,19 +81,12 @@ pub(super) struct Leaders<'a> {
     span: &'a Span,
     way: LeaderSchedule,
     memory: RunMemory,
-    traffic: Traffic,
     /// The upper half of the words of this run's inline messages.
     stamp: u32,
     /// The signature that the messages carry: that of the call after the team's broadcasts.
     signature: Signature,
-    /// The caller's scratch, how long it is, and where others have theirs.
-    scratch: *mut u8,
-    scratch_len: usize,
-    scratch_there: (Region, u64),
-    /// The caller's dest, how long it is, and where others have theirs, if they can reach it.
-    dest: *mut u8,
-    dest_len: usize,
-    dest_there: Option<(Region, u64)>,
+    scratch: RunTarget,
+    dest: RunTarget,
     /// The arrays lie in leased buffers, and stay as they are until all other leaders have left the run.
     in_buffers: bool,
     /// Bytes that the network may still be reading.
@@ -86,48 +104,29 @@ impl<'a> Leaders<'a> {
         way: LeaderSchedule,
         turn: Turn,
         private: *mut u8,
-        (dest, dest_len): (*mut u8, usize),
+        (dest, len): (*mut u8, usize),
         there: There,
     ) -> Self {
-        let traffic = way.schedule.traffic();
-        let memory = RunMemory::begin(call.team, turn, traffic);
-        let (scratch, scratch_len, scratch_there) = match memory.scratch() {
-            _ if way.private => (private, PRIVATE_SCRATCH, (Region::Control, 0)),
-            _ if way.lands => match there {
-                There::Dest(region, offset) => (dest, dest_len, (region, offset)),
-                There::Nowhere | There::Buffer(_) => unreachable!("operands land where all members have entered"),
-            },
-            None => (private, 0, (Region::Control, 0)),
-            Some(scratch) => (scratch, SCRATCH, (Region::Control, control::offset(scratch))),
+        let memory = RunMemory::begin(call.team, turn, way.schedule.traffic());
+        let dest = match there {
+            There::Nowhere => RunTarget { start: dest, len, there: None },
+            There::Dest(region, offset) => RunTarget { start: dest, len, there: Some((region, offset)) },
+            There::Buffer => RunTarget::in_control(dest, len),
         };
-        let (stamp, in_flight) = (turn.generation << 1 | 1, Cell::new(0));
-        let (dest_there, in_buffers) = match there {
-            There::Nowhere => (None, false),
-            There::Dest(region, offset) => (Some((region, offset)), false),
-            There::Buffer(offset) => (Some((Region::Control, offset)), true),
+        let scratch = match memory.scratch() {
+            _ if way.private => RunTarget { start: private, len: PRIVATE_SCRATCH, there: None },
+            _ if way.lands => dest,
+            Some(scratch) => RunTarget::in_control(scratch, SCRATCH),
+            None => RunTarget { start: ptr::null_mut(), len: 0, there: None },
         };
-        Self {
-            call,
-            span,
-            way,
-            memory,
-            traffic,
-            stamp,
-            signature: call.signature.after(call.team.posted()),
-            scratch,
-            scratch_len,
-            scratch_there,
-            dest,
-            dest_len,
-            dest_there,
-            in_buffers,
-            in_flight,
-        }
+        let (stamp, in_buffers) = (turn.generation << 1 | 1, matches!(there, There::Buffer));
+        let signature = call.signature.after(call.team.posted());
+        Self { call, span, way, memory, stamp, signature, scratch, dest, in_buffers, in_flight: Cell::new(0) }
     }
 
     /// Where the run's operands land.
     pub(super) fn scratch(&self) -> *mut u8 {
-        self.scratch
+        self.scratch.start
     }
 
     /// The memory of the run.
@@ -175,8 +174,7 @@ impl<'a> Leaders<'a> {
             return;
         }
         let (place, offset) = destination_of(mailbox[1].load(Relaxed));
-        let in_dest = place == Place::Dest;
-        let (start, len) = if in_dest { (self.dest, self.dest_len) } else { (self.scratch, self.scratch_len) };
+        let RunTarget { start, len, .. } = if place == Place::Dest { self.dest } else { self.scratch };
         if len < bytes || len - bytes < offset {
             self.call.differs(None, self.call.signature);
         }
@@ -189,27 +187,30 @@ impl<'a> Leaders<'a> {
         }
     }
 
-    /// Where the operand of a put is as it is now until the run is over everywhere, so that no leader waits for the network to have
-    /// read it; `None` if there is no room for a copy.
+    /// Where the operand of a put stays as it is now until the network has read it: until the run is over everywhere, so that no leader
+    /// waits for that, or until its caller has waited for local completion. `None`: nowhere.
     ///
     /// # Safety
     /// `from` is readable for `bytes` bytes.
-    unsafe fn kept(&self, from: *const u8, bytes: usize) -> Option<*const u8> {
-        if self.in_buffers && self.way.schedule.allows_zero_copy() {
-            return Some(from);
-        }
-        if planted!("operand-not-kept", false, true) {
+    unsafe fn stays(&self, from: *const u8, bytes: usize) -> Option<*const u8> {
+        let zero_copy = self.way.schedule.allows_zero_copy();
+        if zero_copy && self.in_buffers || planted!("operand-not-kept", false, true) {
             return Some(from);
         }
         // SAFETY: `from` is readable for `bytes` bytes, as this function demands.
-        if self.way.mailbox > 0 { unsafe { self.memory.keep(from, bytes) } } else { None }
+        let kept = if self.way.mailbox > 0 { unsafe { self.memory.keep(from, bytes) } } else { None };
+        if kept.is_some() || !zero_copy || bytes <= COPIED {
+            return kept;
+        }
+        self.in_flight.set(self.in_flight.get() + bytes);
+        Some(from)
     }
 
     /// Orders a signal after the last one of the same word, and after the bytes that came with that. A word that is signalled more
     /// than once says by a growing number how much has come. Without the order the number could fall again, and a greater number
     /// could vouch for bytes of a put that is still under way.
     fn order_signals(&self, lane: &Issuer<'_>) {
-        let more_than_once = self.way.mailbox == 0 || matches!(self.traffic, Traffic::OneWay { .. });
+        let more_than_once = self.way.mailbox == 0 || matches!(self.memory.traffic(), Traffic::OneWay { .. });
         if more_than_once && planted!("signals-of-a-word-unordered", true, false) {
             lane.fence();
         }
@@ -220,7 +221,7 @@ impl<'a> Leaders<'a> {
         // A leader in a call of another kind sends inline messages of this run, and always fills the first mailbox. A one-way call has
         // the number of the synchronising run before it, whose messages are still there.
         let mailbox = self.memory.mailbox(0, MAILBOX_WORDS);
-        let foreign = || match self.traffic {
+        let foreign = || match self.memory.traffic() {
             Traffic::Synchronising => arrived(mailbox, self.stamp, self.signature).err().map(Err),
             Traffic::OneWay { .. } => None,
         };
@@ -254,12 +255,12 @@ impl Wire for Leaders<'_> {
             // mailbox.
             return unsafe { self.send(to, word, from, place, offset, bytes) };
         }
-        let start = match place {
-            Place::Scratch => Some(self.scratch_there),
-            Place::Dest => self.dest_there,
+        let target = match place {
+            Place::Scratch => self.scratch,
+            Place::Dest => self.dest,
             Place::Source => unreachable!("no schedule writes a source"),
         };
-        let Some((region, start)) = start else { unreachable!("messages to private scratch are inline") };
+        let Some((region, start)) = target.there else { unreachable!("messages to private scratch are inline") };
         let start = Remote { region, ..self.remote(to, start + offset as u64) };
         let (at, update) = match signal {
             PutSignal::Set { word, .. } if self.way.mailbox > 0 => {
@@ -270,31 +271,17 @@ impl Wire for Leaders<'_> {
             PutSignal::Count => (control::offset(self.memory.counter()), SignalUpdate::Add(1)),
         };
         let word = self.remote(to, at);
-        if bytes > 0
-            // SAFETY: `from` is readable for `bytes` bytes, as this function demands.
-            && let Some(kept) = unsafe { self.kept(from, bytes) }
-        {
-            // SAFETY: the operand stays in the leased buffers, which are never unmapped during a run; the place is one
-            // that the schedule may write to now, as `Wire` demands.
-            return lane::issue(self.call.name, |lane| unsafe {
-                self.order_signals(lane);
-                lane.put_signal(start, kept, bytes, word, update);
-            });
-        }
-        if bytes > COPIED && self.way.schedule.allows_zero_copy() {
-            self.in_flight.set(self.in_flight.get() + bytes);
-            // SAFETY: the caller promises `bytes` readable bytes at `from`; they stay until the run is over, whose caller then
-            // waits for local completion.
-            return lane::issue(self.call.name, |lane| unsafe {
-                self.order_signals(lane);
-                lane.put_signal(start, from, bytes, word, update);
-            });
-        }
+        // SAFETY: `from` is readable for `bytes` bytes, as this function demands.
+        let stays = if bytes > 0 { unsafe { self.stays(from, bytes) } } else { None };
         lane::issue(self.call.name, |lane| {
-            if bytes == 0 {
-                // Nothing else orders this signal after the earlier ones.
+            if bytes == 0 || stays.is_some() {
                 self.order_signals(lane);
-            } else {
+            }
+            if let Some(from) = stays {
+                // SAFETY: `stays` says how long the operand does; the place is one that the schedule may write to now, as `Wire` demands.
+                return unsafe { lane.put_signal(start, from, bytes, word, update) };
+            }
+            if bytes > 0 {
                 // SAFETY: `from` has `bytes` bytes during the call, as `Wire` demands, and `put` has copied them when it returns.
                 unsafe { lane.put(start, from, bytes) };
                 if planted!("operand-unfenced", true, false) {

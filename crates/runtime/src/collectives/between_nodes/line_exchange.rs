@@ -135,7 +135,7 @@ fn exchange_batch(
     }
     match way {
         Some(way) => {
-            let there = set.map_or(There::Nowhere, |_| There::of_buffer(buffer));
+            let there = set.map_or(There::Nowhere, |_| There::Buffer);
             // SAFETY: the gather buffer has this node's bytes of the batch; no member looks at it before the release.
             let in_flight = unsafe { gather_parts(call, span, way, start, buffer, there) };
             in_flight.complete_locally(call);

@@ -82,8 +82,7 @@ impl<'a> NodeParts<'a> {
         let plan = Plan::new(span.nodes(), part);
         let arrays = Arrays { dest: self.incoming, room, source: self.outgoing, ..Arrays::NONE };
         // SAFETY: everything has been laid down; no member looks at what comes before the release.
-        let in_flight =
-            unsafe { run_schedule(call, span, schedule, plan, NO_SHARE, arrays, There::of_buffer(self.incoming)) };
+        let in_flight = unsafe { run_schedule(call, span, schedule, plan, NO_SHARE, arrays, There::Buffer) };
         in_flight.complete_locally(call);
         if leads {
             // SAFETY: the network has written all parts of this leader's gather buffer, each with its head.

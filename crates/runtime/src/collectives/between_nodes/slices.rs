@@ -77,7 +77,7 @@ pub(super) unsafe fn reduce(
         unsafe { kernel.fold(result, &sources, count(span.node()), Store::Cached) };
     }
     // SAFETY: the node's result is in its leader's gather buffer, which has room for all; the gather buffers of all leaders are ready.
-    unsafe { gather_parts(call, span, gathered, start, buffer, There::of_buffer(buffer)) };
+    unsafe { gather_parts(call, span, gathered, start, buffer, There::Buffer) };
     results.release();
     // SAFETY: the gather buffer has the result until all have entered the next exchange but one; `dest` has the elements.
     unsafe { ptr::copy_nonoverlapping(buffer, dest, bytes) };
