@@ -126,11 +126,11 @@ unsafe fn run_schedule(
     // SAFETY: the caller promises that dest has `room` bytes; private scratch lives until this function returns.
     let wire = unsafe { Leaders::new(call, span, way, turn, private, (arrays.dest, arrays.room), there) };
     let plan = Plan { call: turn.call, ..plan };
-    let me = Caller { counted: wire.memory().counted(), share, ..Caller::new(span.node()) };
+    let me = Caller { counted: wire.memory().signals.counted(), share, ..Caller::new(span.node()) };
     // SAFETY: the caller promises arrays with the elements that the schedule touches, on all leaders; `LeaderSchedule::find` has
     // compared the size of the scratch.
     unsafe { run::run(&wire, wire.scratch(), &way.schedule, &plan, &me, arrays) };
-    wire.memory().account(way.schedule.arrivals(&plan, span.node()));
+    wire.memory().signals.account(way.schedule.arrivals(&plan, span.node()));
     wire.in_flight()
 }
 

@@ -24,6 +24,7 @@ pub(crate) mod eager;
 pub(crate) mod leaders;
 pub(crate) mod lines;
 pub(crate) mod seat;
+pub(crate) mod signals;
 mod statement;
 mod window_array;
 

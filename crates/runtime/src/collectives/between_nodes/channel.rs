@@ -48,7 +48,7 @@
 
 use core::cell::Cell;
 use core::ptr;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::AtomicU64;
 
 use oxshmem_base::planted;
 use oxshmem_schedule::step::{Traffic, Turn};
@@ -56,7 +56,8 @@ use oxshmem_schedule::step::{Traffic, Turn};
 use super::{broadcast_ring, gather_node, release};
 use crate::collectives::arrivals;
 use crate::collectives::call::Call;
-use crate::memory::control::leaders::{COPIES, Mailboxes, TeamBuffers};
+use crate::memory::control::leaders::{COPIES, MAILBOX_WORDS, TeamBuffers};
+use crate::memory::control::signals::CallSignals;
 use crate::memory::control::{self, PAYLOAD_WORDS};
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
@@ -190,8 +191,10 @@ fn slot_of(team: &TeamState) -> u32 {
 /// The memory of a run, of the caller, a leader.
 pub(super) struct RunMemory {
     credit: Credit,
-    traffic: Traffic,
-    mailboxes: &'static Mailboxes,
+    pub(super) traffic: Traffic,
+    mailboxes: &'static [AtomicU64; MAILBOX_WORDS],
+    /// The signals of a schedule without mailboxes, and the counter of arrivals.
+    pub(super) signals: CallSignals<'static>,
     buffers: Option<&'static TeamBuffers>,
     /// Bytes of the room for copies that the run has used.
     copied: Cell<usize>,
@@ -207,40 +210,13 @@ impl RunMemory {
         if traffic == Traffic::Synchronising && clears(turn.generation) {
             mailboxes.clear(credit.other().0);
         }
-        Self { credit, traffic, mailboxes, buffers, copied: Cell::new(0) }
-    }
-
-    /// Of the run.
-    pub(super) fn traffic(&self) -> Traffic {
-        self.traffic
+        let signals = mailboxes.signals.of(traffic, credit.0);
+        Self { credit, traffic, mailboxes: credit.pick(&mailboxes.boxes), signals, buffers, copied: Cell::new(0) }
     }
 
     /// The mailbox of a word, which has so many words.
     pub(super) fn mailbox(&self, word: u32, length: usize) -> &'static [AtomicU64] {
-        &self.credit.pick(&self.mailboxes.boxes)[word as usize * length..][..length]
-    }
-
-    /// A word of a schedule without mailboxes.
-    pub(super) fn word(&self, word: u32) -> &'static AtomicU64 {
-        match self.traffic {
-            Traffic::Synchronising => &self.credit.pick(&self.mailboxes.words)[word as usize],
-            Traffic::OneWay { signal_set } => &self.mailboxes.signal_sets[signal_set as usize][word as usize],
-        }
-    }
-
-    /// The counter of arrivals.
-    pub(super) fn counter(&self) -> &'static AtomicU64 {
-        self.credit.pick(&self.mailboxes.counters)
-    }
-
-    /// Its value before the run.
-    pub(super) fn counted(&self) -> u64 {
-        self.credit.pick(&self.mailboxes.counted).load(Relaxed)
-    }
-
-    /// Accounts for the arrivals of the run, which is over.
-    pub(super) fn account(&self, arrivals: u64) {
-        self.credit.pick(&self.mailboxes.counted).store(self.counted() + arrivals, Relaxed);
+        &self.mailboxes[word as usize * length..][..length]
     }
 
     /// The scratch, where operands land, of a team that has leased buffers.

@@ -210,7 +210,7 @@ impl<'a> Leaders<'a> {
     /// than once says by a growing number how much has come. Without the order the number could fall again, and a greater number
     /// could vouch for bytes of a put that is still under way.
     fn order_signals(&self, lane: &Issuer<'_>) {
-        let more_than_once = self.way.mailbox == 0 || matches!(self.memory.traffic(), Traffic::OneWay { .. });
+        let more_than_once = self.way.mailbox == 0 || matches!(self.memory.traffic, Traffic::OneWay { .. });
         if more_than_once && planted!("signals-of-a-word-unordered", true, false) {
             lane.fence();
         }
@@ -221,7 +221,7 @@ impl<'a> Leaders<'a> {
         // A leader in a call of another kind sends inline messages of this run, and always fills the first mailbox. A one-way call has
         // the number of the synchronising run before it, whose messages are still there.
         let mailbox = self.memory.mailbox(0, MAILBOX_WORDS);
-        let foreign = || match self.memory.traffic() {
+        let foreign = || match self.memory.traffic {
             Traffic::Synchronising => arrived(mailbox, self.stamp, self.signature).err().map(Err),
             Traffic::OneWay { .. } => None,
         };
@@ -267,8 +267,10 @@ impl Wire for Leaders<'_> {
                 let head = head(self.stamp, self.signature, IN_PLACE);
                 (control::offset(self.mailbox(word).as_ptr()), SignalUpdate::Set(head))
             }
-            PutSignal::Set { word, value } => (control::offset(self.memory.word(word)), SignalUpdate::Set(value)),
-            PutSignal::Count => (control::offset(self.memory.counter()), SignalUpdate::Add(1)),
+            PutSignal::Set { word, value } => {
+                (control::offset(&raw const self.memory.signals.words[word as usize]), SignalUpdate::Set(value))
+            }
+            PutSignal::Count => (control::offset(self.memory.signals.counter), SignalUpdate::Add(1)),
         };
         let word = self.remote(to, at);
         // SAFETY: `from` is readable for `bytes` bytes, as this function demands.
@@ -295,8 +297,7 @@ impl Wire for Leaders<'_> {
 
     fn wait(&self, word: u32, value: u64) {
         if self.way.mailbox == 0 {
-            let set = self.memory.word(word);
-            return self.wait_without_mailboxes(set, value);
+            return self.wait_without_mailboxes(&self.memory.signals.words[word as usize], value);
         }
         let mailbox = self.mailbox(word);
         let message = wait::until(self.reason(mailbox.as_ptr() as usize), None, || {
@@ -311,7 +312,7 @@ impl Wire for Leaders<'_> {
     }
 
     fn wait_count(&self, total: u64) {
-        self.wait_without_mailboxes(self.memory.counter(), total);
+        self.wait_without_mailboxes(self.memory.signals.counter, total);
     }
 }
 

@@ -3,21 +3,22 @@
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
-use oxshmem_schedule::step::{Place, PutSignal};
+use oxshmem_schedule::step::{Place, PutSignal, Traffic};
 
 use super::Wire;
 use crate::collectives::call::Call;
-use crate::memory::control::area::{Area, Part};
+use crate::memory::control::signals::CallSignals;
 use crate::memory::control::{self, ControlBlock};
 use crate::wait::{self, Reason};
 
 /// Puts are copies into the peer's window, signals are stores and additions there.
 pub(super) struct Memory<'a> {
     pub(super) call: Call<'a>,
-    /// The caller's own.
-    pub(super) area: &'a Area,
     pub(super) slot: u32,
-    pub(super) part: Part,
+    pub(super) traffic: Traffic,
+    pub(super) parity: usize,
+    /// The caller's own.
+    pub(super) signals: CallSignals<'a>,
     pub(super) dest: *mut u8,
 }
 
@@ -27,7 +28,7 @@ impl Wire for Memory<'_> {
         let area = control::area(window, self.slot);
         if bytes > 0 {
             let into = match place {
-                Place::Scratch => area.scratch(self.part).wrapping_add(offset),
+                Place::Scratch => area.scratch(self.parity).wrapping_add(offset),
                 Place::Dest => self.call.at(to, self.dest.wrapping_add(offset), bytes),
                 Place::Source => unreachable!("no schedule writes a source"),
             };
@@ -35,21 +36,22 @@ impl Wire for Memory<'_> {
             // different windows.
             unsafe { ptr::copy_nonoverlapping(from, into, bytes) };
         }
+        let theirs = area.signals.of(self.traffic, self.parity);
         match signal {
-            PutSignal::Set { word, value } => area.word(self.part, word).store(value, Release),
+            PutSignal::Set { word, value } => theirs.words[word as usize].store(value, Release),
             PutSignal::Count => {
-                area.counter(self.part).fetch_add(1, Release);
+                theirs.counter.fetch_add(1, Release);
             }
         }
         ControlBlock::of(window).bell().nudge();
     }
 
     fn wait(&self, word: u32, value: u64) {
-        self.until(self.area.word(self.part, word), value);
+        self.until(&self.signals.words[word as usize], value);
     }
 
     fn wait_count(&self, total: u64) {
-        self.until(self.area.counter(self.part), total);
+        self.until(self.signals.counter, total);
     }
 }
 

@@ -11,7 +11,6 @@ use super::{Arrays, NO_SHARE, run};
 use crate::collectives::call::Call;
 use crate::collectives::gather::fits;
 use crate::memory::control;
-use crate::memory::control::area::Part;
 
 /// Runs the schedule for all elements of the plan, `piece` of them at a time; an element depends on its like in other members only.
 ///
@@ -44,15 +43,15 @@ unsafe fn once(call: Call<'_>, schedule: Schedule, plan: Plan, share: CallerShar
     let slot = team.slot.unwrap_or_else(|| unreachable!("teams that run schedules have slots"));
     let traffic = schedule.traffic();
     let turn = team.next_turn(traffic);
-    let part = Part::of(traffic, turn);
     let area = control::area(team.window(team.my), slot);
+    let signals = area.signals.of(traffic, turn.parity());
     let plan = Plan { call: turn.call, ..plan };
-    let me = Caller { counted: area.counted(part), share, ..Caller::new(team.my) };
-    let wire = Memory { call, area, slot, part, dest: arrays.dest };
+    let me = Caller { counted: signals.counted(), share, ..Caller::new(team.my) };
+    let wire = Memory { call, slot, traffic, parity: turn.parity(), signals, dest: arrays.dest };
     // SAFETY: the caller promises arrays with the elements that the schedule touches, on all members; the choice of the way has
     // looked at the area's room.
-    unsafe { run(&wire, area.scratch(part), &schedule, &plan, &me, arrays) };
-    area.account(part, schedule.arrivals(&plan, team.my));
+    unsafe { run(&wire, area.scratch(turn.parity()), &schedule, &plan, &me, arrays) };
+    signals.account(schedule.arrivals(&plan, team.my));
 }
 
 /// Rounds of the largest team, and the two sums that follow theirs.

@@ -8,10 +8,11 @@ use std::thread;
 use oxshmem_reduce::{Max, Sum};
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, NAMES, find};
 use oxshmem_schedule::algorithm::{Collective, OperatorLaw};
-use oxshmem_schedule::step::Turn;
+use oxshmem_schedule::step::{Traffic, Turn};
 
 use super::*;
-use crate::memory::control::area::{Area, Part};
+use crate::memory::control::area::Area;
+use crate::memory::control::signals::CallSignals;
 
 fn area() -> Box<Area> {
     // SAFETY: the layout has a size; all zeros is a fresh area.
@@ -25,28 +26,35 @@ struct Threads<'a> {
     areas: &'a [&'a Area],
     /// The start of each member's dest.
     dests: &'a [usize],
-    part: Part,
+    traffic: Traffic,
+    parity: usize,
     me: usize,
+}
+
+impl Threads<'_> {
+    fn signals(&self, member: usize) -> CallSignals<'_> {
+        self.areas[member].signals.of(self.traffic, self.parity)
+    }
 }
 
 impl Wire for Threads<'_> {
     unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: PutSignal) {
         let (area, dest) = (self.areas[to as usize], self.dests[to as usize] as *mut u8);
-        let start = if place == Place::Dest { dest } else { area.scratch(self.part) };
+        let start = if place == Place::Dest { dest } else { area.scratch(self.parity) };
         // SAFETY: the executor promises `bytes` readable bytes at `from` and room at the place.
         unsafe { ptr::copy_nonoverlapping(from, start.wrapping_add(offset), bytes) };
         match signal {
-            PutSignal::Set { word, value } => area.word(self.part, word).store(value, Release),
-            PutSignal::Count => drop(area.counter(self.part).fetch_add(1, Release)),
+            PutSignal::Set { word, value } => self.signals(to as usize).words[word as usize].store(value, Release),
+            PutSignal::Count => drop(self.signals(to as usize).counter.fetch_add(1, Release)),
         }
     }
 
     fn wait(&self, word: u32, value: u64) {
-        until(self.areas[self.me].word(self.part, word), value);
+        until(&self.signals(self.me).words[word as usize], value);
     }
 
     fn wait_count(&self, total: u64) {
-        until(self.areas[self.me].counter(self.part), total);
+        until(self.signals(self.me).counter, total);
     }
 }
 
@@ -100,19 +108,18 @@ fn calls(collective: Collective, schedule: Schedule, areas: &[&Area], base: u64)
                 let mut turn = Turn { call: base, ..Turn::default() };
                 for (call, dests) in starts.iter().enumerate() {
                     turn = turn.next(schedule.traffic());
-                    let part = Part::of(schedule.traffic(), turn);
+                    let (traffic, parity) = (schedule.traffic(), turn.parity());
+                    let wire = Threads { areas, dests, traffic, parity, me: rank };
+                    let signals = wire.signals(rank);
                     let root = (call % size) as u32;
                     let plan = Plan { root, call: turn.call, ..Plan::new(size as u32, COUNT as u64) };
                     let source: Vec<i64> = (0..COUNT * size).map(|i| given(rank, call, i)).collect();
                     let (dest, source) = (dests[rank] as *mut u8, source.as_ptr().cast());
                     let arrays = Arrays { dest, room: 8 * COUNT * size, source, element: 8, kernel: Some(kernel) };
-                    let me = Caller { counted: areas[rank].counted(part), ..Caller::new(rank as u32) };
+                    let me = Caller { counted: signals.counted(), ..Caller::new(rank as u32) };
                     // SAFETY: the arrays have room for every collective, and every call has its own.
-                    unsafe {
-                        let wire = Threads { areas, dests, part, me: rank };
-                        run(&wire, areas[rank].scratch(part), &schedule, &plan, &me, arrays);
-                    }
-                    areas[rank].account(part, schedule.arrivals(&plan, rank as u32));
+                    unsafe { run(&wire, areas[rank].scratch(parity), &schedule, &plan, &me, arrays) };
+                    signals.account(schedule.arrivals(&plan, rank as u32));
                 }
             });
         }

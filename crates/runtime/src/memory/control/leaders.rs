@@ -4,23 +4,19 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use oxshmem_schedule::step::SIGNAL_SETS;
 pub(crate) use oxshmem_schedule::way::size_limits::{
     COPIES, GATHER, MAILBOX_WORDS, SCRATCH, SIGNAL_SET_WORDS, SMALL_GATHER, WORDS,
 };
+
+use super::signals::ScheduleSignals;
 
 /// The lines in which the leaders of one slot write to one of them.
 #[repr(C, align(4096))]
 pub(crate) struct Mailboxes {
     /// Mailboxes, by parity. The owner's network writes whole words; the owner reads each with one load.
     pub(crate) boxes: [[AtomicU64; MAILBOX_WORDS]; 2],
-    /// Signals without a mailbox: of synchronising calls by parity, of one-way calls by signal set. Set after what they announce.
-    pub(crate) words: [[AtomicU64; WORDS]; 2],
-    pub(crate) signal_sets: [[AtomicU64; SIGNAL_SET_WORDS]; SIGNAL_SETS as usize],
-    /// Arrivals, by parity.
-    pub(crate) counters: [AtomicU64; 2],
-    /// How much of the counters earlier calls account for. The owner's alone.
-    pub(crate) counted: [AtomicU64; 2],
+    /// Signals without a mailbox.
+    pub(crate) signals: ScheduleSignals<WORDS, SIGNAL_SET_WORDS>,
 }
 
 const _: () = assert!(size_of::<Mailboxes>() == 8192);
