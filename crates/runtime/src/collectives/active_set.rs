@@ -31,7 +31,7 @@ use crate::collectives::missed_broadcasts;
 use crate::collectives::signature::number_of;
 use crate::diagnosis::errors;
 use crate::memory::control::seat::Seat;
-use crate::memory::control::{self, ControlBlock, SETS_BYTES};
+use crate::memory::control::{ControlBlock, SET_PLACES, SETS_BYTES};
 use crate::start::job;
 use crate::start::state;
 use crate::start::threads;
@@ -346,7 +346,7 @@ impl Places {
         let window = key.keeper(pes, count, |member| job::window(members.world(member)));
         let each = size_of::<SetPlace>() + pes as usize * size_of::<Seat>();
         let keeper = ControlBlock::of(window);
-        let (lock, clock, base) = (&keeper.sets_lock, &keeper.sets_clock, control::sets(window));
+        let (lock, clock, base) = (&keeper.sets_lock, &keeper.sets_clock, SET_PLACES.address(window, 0));
         Self { lock, clock, base, each, pes, count, me, alone: threads::one_calls_at_a_time() }
     }
 

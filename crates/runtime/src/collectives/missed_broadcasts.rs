@@ -88,6 +88,7 @@ mod tests {
     use super::*;
     use crate::collectives::call::Call;
     use crate::collectives::signature::CallKind;
+    use crate::memory::control;
     use crate::teams::members::Members;
 
     #[test]

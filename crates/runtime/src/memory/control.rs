@@ -3,18 +3,18 @@
 //! ```text
 //! 0          the index for readers from outside, the PE's state, its bell, its waits
 //! CALL_WORDS_AT  what calls write: the PE's last calls, its last statement; behind the older calls in the page of the first slots
-//! SLOTS_AT   synchronisation slots, one stride each; a team owns one slot number on all its members
-//! MAILBOXES_AT mailboxes and signals of the leaders of nodes, for the slots of teams that span nodes (see `leaders`)
-//! BUFFERS_AT where leaders put more than a mailbox holds, leased by the teams that need it
-//! RINGS_AT   broadcasts whose root goes on at once, leased by the teams that make them (see `broadcast_ring`)
-//! SETS_AT    places of the active sets whose first PE this is (see `active_set`)
-//! LINES_AT   lines by which the members of a team on one node meet level by level, for all slots (see `lines`)
-//! AREAS_AT   what schedules need, for the first slot numbers (see `area`)
-//! SMALL_GATHERS_AT  where a leader collects its team's lines for the members of its node (see `between_nodes`)
-//! OUTGOING_AT  where the members of a node write what their leader puts, leased with BUFFERS_AT
-//! EAGER_AT   what members of a team on one node have ready for each other, for all slots (see `eager`)
+//! TEAM_SLOTS synchronisation slots; a team owns one slot number on all its members
+//! MAILBOXES  mailboxes and signals of the leaders of nodes, for the slots of teams that span nodes (see `leaders`)
+//! TEAM_BUFFERS  where leaders put more than a mailbox holds, leased by the teams that need it
+//! BROADCAST_RINGS  broadcasts whose root goes on at once, leased by the teams that make them (see `broadcast_ring`)
+//! SET_PLACES places of the active sets whose first PE this is (see `active_set`)
+//! SLOT_LINES lines by which the members of a team on one node meet level by level, for all slots (see `lines`)
+//! SCHEDULE_AREAS  what schedules need, for the first slot numbers (see `area`)
+//! SMALL_GATHERS  where a leader collects its team's lines for the members of its node, for the slots of teams that span nodes
+//! OUTGOING_BUFFERS  where the members of a node write what their leader puts, leased with TEAM_BUFFERS
+//! SLOT_EAGER what members of a team on one node have ready for each other, for all slots (see `eager`)
 //! ```
-//! The file is sparse: what no team uses costs addresses, not memory. Other nodes reach what lies before SETS_AT, which
+//! The file is sparse: what no team uses costs addresses, not memory. Other nodes reach what lies before SET_PLACES, which
 //! is short, because there are networks that pin every page that others may reach.
 
 pub(crate) mod area;
@@ -28,6 +28,7 @@ pub(crate) mod signals;
 mod statement;
 mod window_array;
 
+use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use oxshmem_flight::calls::CallRing;
@@ -44,7 +45,7 @@ pub(crate) use demand::{Demand, WantedMemory};
 use eager::EagerMemory;
 use leaders::{BUFFER_SETS, GATHER, Mailboxes, SMALL_GATHER, TeamBuffers};
 use lines::TeamLines;
-use window_array::{WindowArray, window_at};
+use window_array::{PageOf, WindowArray, window_at};
 
 pub(crate) use statement::{CallDeclaration, CallStatement, SplitStatement};
 
@@ -57,23 +58,32 @@ pub(crate) const SPANNING: usize = 2048;
 pub(crate) const REGISTRY: usize = 128;
 /// Room for active sets: of a node of 4,096 PEs each keeps 31. `active_set::Key::keeper` says why these are enough.
 pub(crate) const SETS_BYTES: usize = 3 << 30;
-/// The lines of a slot begin a page.
-const LINES_APART: usize = size_of::<TeamLines>().next_multiple_of(4096);
-
 const CALL_WORDS_AT: usize = 12 << 10;
 const SLOTS_AT: usize = CALL_WORDS_AT + size_of::<CallWords>();
-const MAILBOXES_AT: usize = (SLOTS_AT + SLOTS * size_of::<Slot>()).next_multiple_of(align_of::<Mailboxes>());
-const BUFFERS_AT: usize = MAILBOXES_AT + SPANNING * size_of::<Mailboxes>();
-const RINGS_AT: usize = BUFFERS_AT + BUFFER_SETS as usize * size_of::<TeamBuffers>();
+/// A slot for each slot number below [`SLOTS`].
+pub(crate) const TEAM_SLOTS: WindowArray<Slot> = WindowArray::new(SLOTS_AT, SLOTS);
+/// Mailboxes for each slot number below [`SPANNING`].
+pub(crate) const MAILBOXES: WindowArray<Mailboxes> = TEAM_SLOTS.then(SPANNING);
+/// The sets of buffers that teams lease.
+pub(crate) const TEAM_BUFFERS: WindowArray<TeamBuffers> = MAILBOXES.then(BUFFER_SETS as usize);
+/// The rings that teams lease.
+pub(crate) const BROADCAST_RINGS: WindowArray<BroadcastRing> = TEAM_BUFFERS.then(RINGS as usize);
 /// The part that other nodes reach.
-pub(crate) const REACHED: usize = RINGS_AT + RINGS as usize * size_of::<BroadcastRing>();
-const SETS_AT: usize = REACHED;
-const LINES_AT: usize = (SETS_AT + SETS_BYTES).next_multiple_of(align_of::<TeamLines>());
-const AREAS_AT: usize = (LINES_AT + SLOTS * LINES_APART).next_multiple_of(align_of::<Area>());
-const SMALL_GATHERS_AT: usize = AREAS_AT + AREAS as usize * size_of::<Area>();
-const OUTGOING_AT: usize = SMALL_GATHERS_AT + SPANNING * 2 * SMALL_GATHER;
-const EAGER_AT: usize = OUTGOING_AT + BUFFER_SETS as usize * 2 * GATHER;
-const END: usize = EAGER_AT + SLOTS * size_of::<EagerMemory>();
+pub(crate) const REACHED: usize = BROADCAST_RINGS.end();
+/// The active sets that begin with the PE.
+pub(crate) const SET_PLACES: WindowArray<[u8; SETS_BYTES]> = BROADCAST_RINGS.then(1);
+/// Lines for each slot number below [`SLOTS`].
+pub(crate) const SLOT_LINES: WindowArray<PageOf<TeamLines>> = SET_PLACES.then(SLOTS);
+/// An area for each slot number below [`AREAS`].
+pub(crate) const SCHEDULE_AREAS: WindowArray<Area> = SLOT_LINES.then(AREAS as usize);
+/// The gather buffers for even and odd exchanges without a lease, for each slot number below [`SPANNING`].
+pub(crate) const SMALL_GATHERS: WindowArray<[UnsafeCell<[u8; SMALL_GATHER]>; 2]> = SCHEDULE_AREAS.then(SPANNING);
+/// The outgoing buffers for even and odd exchanges, for each set of buffers.
+pub(crate) const OUTGOING_BUFFERS: WindowArray<[UnsafeCell<[u8; GATHER]>; 2]> =
+    SMALL_GATHERS.then(BUFFER_SETS as usize);
+/// Eager memory for each slot number below [`SLOTS`].
+pub(crate) const SLOT_EAGER: WindowArray<EagerMemory> = OUTGOING_BUFFERS.then(SLOTS);
+const END: usize = SLOT_EAGER.end();
 /// Control windows are this far apart.
 pub(crate) const SHIFT: u32 = END.next_power_of_two().trailing_zeros();
 const _: () = assert!(SHIFT <= 33, "addresses are cheap, but a node may have thousands of PEs");
@@ -310,65 +320,6 @@ impl Slot {
     }
 }
 
-/// Slot `slot`, below [`SLOTS`], of the PE in window `window`.
-#[inline(always)]
-pub(crate) fn slot(window: u32, slot: u32) -> &'static Slot {
-    WindowArray::new(SLOTS_AT, SLOTS).get(window, slot as usize)
-}
-
-/// The lines of slot `slot`, below [`SLOTS`], of the PE in window `window`.
-pub(crate) fn lines(window: u32, slot: u32) -> &'static TeamLines {
-    WindowArray::with_gaps(LINES_AT, LINES_APART, SLOTS).get(window, slot as usize)
-}
-
-/// The eager memory of slot `slot`, below [`SLOTS`], of the PE in window `window`.
-#[inline(always)]
-pub(crate) fn eager(window: u32, slot: u32) -> &'static EagerMemory {
-    WindowArray::new(EAGER_AT, SLOTS).get(window, slot as usize)
-}
-
-/// The schedule area of slot `slot`, below [`AREAS`], of the PE in window `window`.
-#[inline(always)]
-pub(crate) fn area(window: u32, slot: u32) -> &'static Area {
-    WindowArray::new(AREAS_AT, AREAS as usize).get(window, slot as usize)
-}
-
-/// The mailboxes of slot `slot`, below [`SPANNING`], in window `window`.
-pub(crate) fn mailboxes(window: u32, slot: u32) -> &'static Mailboxes {
-    WindowArray::new(MAILBOXES_AT, SPANNING).get(window, slot as usize)
-}
-
-/// Set `set` of buffers, below [`BUFFER_SETS`], in window `window`.
-pub(crate) fn buffers(window: u32, set: u32) -> &'static TeamBuffers {
-    WindowArray::new(BUFFERS_AT, BUFFER_SETS as usize).get(window, set as usize)
-}
-
-/// Ring `ring`, below [`RINGS`], in window `window`.
-pub(crate) fn broadcast_ring(window: u32, ring: u32) -> &'static BroadcastRing {
-    WindowArray::new(RINGS_AT, RINGS as usize).get(window, ring as usize)
-}
-
-/// Has the kernel provide the pages of ring `ring` of this PE's window.
-pub(crate) fn populate_ring(ring: u32) {
-    let rings = WindowArray::<BroadcastRing>::new(RINGS_AT, RINGS as usize);
-    oxshmem_os::memory::populate(own() + rings.offset(ring as usize), size_of::<BroadcastRing>());
-}
-
-/// The gather buffer of slot `slot`, below [`SPANNING`], in window `window`, for even or odd exchanges without a lease: [`SMALL_GATHER`]
-/// bytes.
-pub(crate) fn small_gather(window: u32, slot: u32, parity: usize) -> *mut u8 {
-    debug_assert!(parity < 2);
-    let buffers = WindowArray::<[u8; SMALL_GATHER]>::new(SMALL_GATHERS_AT, SPANNING * 2);
-    buffers.address(window, slot as usize * 2 + parity) as *mut u8
-}
-
-/// The outgoing buffer in window `window` of set `set`, below [`BUFFER_SETS`], in even or odd exchanges: [`GATHER`] bytes.
-pub(crate) fn outgoing(window: u32, set: u32, parity: usize) -> *mut u8 {
-    debug_assert!(parity < 2);
-    let buffers = WindowArray::<[u8; GATHER]>::new(OUTGOING_AT, BUFFER_SETS as usize * 2);
-    buffers.address(window, set as usize * 2 + parity) as *mut u8
-}
-
 /// Where something of the caller's own control window is, in terms of every PE's window.
 pub(crate) fn offset<T>(of: *const T) -> u64 {
     (of as usize - own()) as u64
@@ -377,11 +328,6 @@ pub(crate) fn offset<T>(of: *const T) -> u64 {
 /// The same number on all PEs of the node for what is at the caller's address `at` in the control arena.
 pub(crate) fn name(at: usize) -> u64 {
     (at - BASE.load(Relaxed)) as u64
-}
-
-/// Where the PE in window `window` keeps the active sets that begin with it.
-pub(crate) fn sets(window: u32) -> usize {
-    window_at(window) + SETS_AT
 }
 
 #[cfg(test)]

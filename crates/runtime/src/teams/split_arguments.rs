@@ -9,7 +9,7 @@ use core::sync::atomic::{Ordering::SeqCst, fence};
 use oxshmem_base::Error;
 
 use crate::diagnosis::errors;
-use crate::memory::control;
+use crate::memory::control::TEAM_SLOTS;
 use crate::start::state;
 use crate::teams::leasing::Lease;
 use crate::teams::team::TeamState;
@@ -55,12 +55,12 @@ pub(crate) fn require_equal(call: &'static str, parent: &TeamState, lease: &Leas
     }
     let slot = u32::from(lease.slot);
     let [first, second] = arguments.to_words();
-    control::slot(parent.window(parent.my), slot).words.0.split.write([lease.name_hash, first, second]);
+    TEAM_SLOTS.get(parent.window(parent.my), slot).words.0.split.write([lease.name_hash, first, second]);
     // Of two members, the one whose fence is the second sees the statement of the first.
     fence(SeqCst);
     // The caller is among them, and agrees with itself.
     let compare = |member: u32| {
-        let [name, theirs @ ..] = control::slot(parent.window(member), slot).words.0.split.read();
+        let [name, theirs @ ..] = TEAM_SLOTS.get(parent.window(member), slot).words.0.split.read();
         let theirs = SplitArguments::of_words(theirs);
         if name == lease.name_hash && theirs != arguments {
             differ(call, parent, arguments, member, theirs);

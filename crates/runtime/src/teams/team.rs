@@ -18,7 +18,7 @@ use crate::collectives::free_buffers::{Leased, LeasedRing, Pool};
 use crate::memory::control::eager::EagerMemory;
 use crate::memory::control::lines::TeamLines;
 use crate::memory::control::seat::Seat;
-use crate::memory::control::{self, Slot, area::AREAS};
+use crate::memory::control::{self, SLOT_EAGER, SLOT_LINES, Slot, TEAM_SLOTS, area::AREAS};
 use crate::start::job;
 use crate::start::state;
 use crate::sync::AtomicU64 as AtomicWord;
@@ -113,7 +113,7 @@ impl TeamState {
             Members::Triplet { start, stride } if span.is_none() && !job::is_scattered() => (start, stride),
             _ => (job::first_of_node(), 0),
         };
-        let first_place = control::slot(first.wrapping_sub(job::first_of_node()), slot) as *const Slot as usize;
+        let first_place = TEAM_SLOTS.address(first.wrapping_sub(job::first_of_node()), slot);
         let step = (stride as isize) << control::SHIFT;
         let by_window = stride == 0;
         let scheduled = size > 1 && slot < AREAS && state::wants_schedules();
@@ -226,7 +226,7 @@ impl TeamState {
     #[inline(always)]
     pub(crate) fn eager(&self, member: u32) -> &'static EagerMemory {
         match self.slot {
-            Some(slot) => control::eager(self.window(member), slot),
+            Some(slot) => SLOT_EAGER.get(self.window(member), slot),
             None => &self.seat(member).eager,
         }
     }
@@ -237,7 +237,7 @@ impl TeamState {
             let windows: Vec<u32> = (0..self.size).map(|member| self.window(member)).collect();
             let lines = |(member, &window): (u32, &u32)| -> &'static TeamLines {
                 match self.slot {
-                    Some(slot) => control::lines(window, slot),
+                    Some(slot) => &SLOT_LINES.get(window, slot).0,
                     #[cfg(not(loom))]
                     None => &self.seat(member).lines,
                     #[cfg(loom)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::memory::control;
 
 #[test]
 fn parts_of_a_team_meet_apart_from_each_other_and_from_those_of_other_teams() {

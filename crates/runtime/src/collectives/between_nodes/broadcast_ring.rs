@@ -59,7 +59,7 @@ use crate::collectives::free_buffers::ring::BroadcastTree;
 use crate::collectives::run::{self, Arrays, Wire};
 use crate::collectives::signature::{number_of, signature_of};
 use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, BroadcastRing, HALF};
-use crate::memory::control::{self, ControlBlock};
+use crate::memory::control::{self, BROADCAST_RINGS, ControlBlock};
 use crate::network::lane;
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
@@ -84,7 +84,7 @@ pub(super) fn broadcast(
     let Some(block) = team.ring.block(last_meeting(team), bytes, tree_of_ring) else { return false };
     let turn = team.next_turn(tree.traffic());
     let leads = team.my == span.my_leader();
-    let ring = control::broadcast_ring(team.window(span.my_leader()), number);
+    let ring = BROADCAST_RINGS.get(team.window(span.my_leader()), number);
     let wire = Leader { call, span, ring, at: block.at, stamp: call.signature.stamp(turn.call) };
     if let Some(half) = block.again
         && (leads || team.my == root)

@@ -9,7 +9,7 @@ use crate::collectives::call::Call;
 use crate::collectives::free_buffers::Leased;
 use crate::memory::control::broadcast_ring::RINGS;
 use crate::memory::control::leaders::BUFFER_SETS;
-use crate::memory::control::{self, REGISTRY, SPANNING};
+use crate::memory::control::{BROADCAST_RINGS, REGISTRY, SPANNING};
 use crate::teams::span::Span;
 
 /// The buffers of the call's team, which leases a set if it has none and one is free. All members ask alike, outside of any
@@ -27,7 +27,7 @@ pub(super) fn ring(call: Call<'_>, span: &Span) -> Option<u32> {
         let (number, follows) = acquire(call, span, &ring.lease, ring.follows_barriers())?;
         ring.follow_barriers(follows);
         if span.leader(span.node()) == call.team.my {
-            control::populate_ring(number);
+            BROADCAST_RINGS.populate(number);
         }
         Some(number)
     })

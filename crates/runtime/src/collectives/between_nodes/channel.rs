@@ -58,7 +58,9 @@ use crate::collectives::arrivals;
 use crate::collectives::call::Call;
 use crate::memory::control::leaders::{COPIES, MAILBOX_WORDS, TeamBuffers};
 use crate::memory::control::signals::CallSignals;
-use crate::memory::control::{self, PAYLOAD_WORDS};
+use crate::memory::control::{
+    BROADCAST_RINGS, MAILBOXES, OUTGOING_BUFFERS, PAYLOAD_WORDS, SMALL_GATHERS, TEAM_BUFFERS,
+};
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
 
@@ -163,19 +165,20 @@ impl<'a> Exchange<'a> {
     pub(super) fn gather(&self) -> *mut u8 {
         let (credit, window) = (self.credit(), self.call.team.window(self.span.my_leader()));
         let credit = planted!("gather-parity", credit, Credit(0));
-        credit.pick(&control::buffers(window, self.set()).gather).get().cast()
+        credit.pick(&TEAM_BUFFERS.get(window, self.set()).gather).get().cast()
     }
 
     /// The leader's gather buffer of a team without a lease.
     pub(super) fn small_gather(&self) -> *mut u8 {
         let window = self.call.team.window(self.span.my_leader());
-        control::small_gather(window, slot_of(self.call.team), self.credit().0)
+        self.credit().pick(SMALL_GATHERS.get(window, slot_of(self.call.team))).get().cast()
     }
 
     /// The leader's outgoing buffer, of a team that has leased buffers.
     pub(super) fn outgoing(&self) -> *mut u8 {
-        let window = self.call.team.window(self.span.my_leader());
-        control::outgoing(window, self.set(), planted!("part-parity", self.credit().0, 0))
+        let (credit, window) = (self.credit(), self.call.team.window(self.span.my_leader()));
+        let credit = planted!("part-parity", credit, Credit(0));
+        credit.pick(OUTGOING_BUFFERS.get(window, self.set())).get().cast()
     }
 
     fn set(&self) -> u32 {
@@ -205,8 +208,8 @@ impl RunMemory {
     pub(super) fn begin(team: &TeamState, turn: Turn, traffic: Traffic) -> Self {
         let window = team.window(team.my);
         let credit = planted!("mailbox-parity", Credit::of(turn.generation.into()), Credit(0));
-        let mailboxes = control::mailboxes(window, slot_of(team));
-        let buffers = team.buffers.number().map(|set| control::buffers(window, set));
+        let mailboxes = MAILBOXES.get(window, slot_of(team));
+        let buffers = team.buffers.number().map(|set| TEAM_BUFFERS.get(window, set));
         if traffic == Traffic::Synchronising && clears(turn.generation) {
             mailboxes.clear(credit.other().0);
         }
@@ -260,10 +263,10 @@ pub(crate) fn give_back(call: &'static str, team: &TeamState) {
         && span.my_leader() == team.my
     {
         let window = team.window(team.my);
-        let mailboxes = control::mailboxes(window, slot);
+        let mailboxes = MAILBOXES.get(window, slot);
         (0..2).for_each(|parity| mailboxes.clear(parity));
         if let Some(number) = team.ring.lease.number() {
-            let ring = control::broadcast_ring(window, number);
+            let ring = BROADCAST_RINGS.get(window, number);
             broadcast_ring::acknowledge_all(call, team, ring);
             if planted!("stamps-of-a-dead-team", true, false) {
                 ring.forget();

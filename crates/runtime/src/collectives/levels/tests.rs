@@ -13,7 +13,7 @@ use oxshmem_reduce::{Operand as Reducible, Operator as Reducer};
 /// Member `my` of a team whose caches, NUMA nodes and packages have 2, 4 and 8 members.
 fn member(size: u32, my: u32, slot: u32, base: u64) -> TeamState {
     let domains = [2, 4, 8].map(|width| (0..size).map(|member| member / width).collect());
-    let lines = (0..size).map(|window| control::lines(window, slot)).collect();
+    let lines = (0..size).map(|window| &control::SLOT_LINES.get(window, slot).0).collect();
     TeamState::new(Members::Triplet { start: 0, stride: 1 }, size, my, slot, base).through(&domains, lines)
 }
 

@@ -8,7 +8,7 @@ use oxshmem_schedule::step::{Place, PutSignal, Traffic};
 use super::Wire;
 use crate::collectives::call::Call;
 use crate::memory::control::signals::CallSignals;
-use crate::memory::control::{self, ControlBlock};
+use crate::memory::control::{ControlBlock, SCHEDULE_AREAS};
 use crate::wait::{self, Reason};
 
 /// Puts are copies into the peer's window, signals are stores and additions there.
@@ -25,7 +25,7 @@ pub(super) struct Memory<'a> {
 impl Wire for Memory<'_> {
     unsafe fn put(&self, to: u32, from: *const u8, place: Place, offset: usize, bytes: usize, signal: PutSignal) {
         let window = self.call.team.window(to);
-        let area = control::area(window, self.slot);
+        let area = SCHEDULE_AREAS.get(window, self.slot);
         if bytes > 0 {
             let into = match place {
                 Place::Scratch => area.scratch(self.parity).wrapping_add(offset),

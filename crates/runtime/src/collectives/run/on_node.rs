@@ -10,7 +10,7 @@ use super::memory::Memory;
 use super::{Arrays, NO_SHARE, run};
 use crate::collectives::call::Call;
 use crate::collectives::gather::fits;
-use crate::memory::control;
+use crate::memory::control::SCHEDULE_AREAS;
 
 /// Runs the schedule for all elements of the plan, `piece` of them at a time; an element depends on its like in other members only.
 ///
@@ -43,7 +43,7 @@ unsafe fn once(call: Call<'_>, schedule: Schedule, plan: Plan, share: CallerShar
     let slot = team.slot.unwrap_or_else(|| unreachable!("teams that run schedules have slots"));
     let traffic = schedule.traffic();
     let turn = team.next_turn(traffic);
-    let area = control::area(team.window(team.my), slot);
+    let area = SCHEDULE_AREAS.get(team.window(team.my), slot);
     let signals = area.signals.of(traffic, turn.parity());
     let plan = Plan { call: turn.call, ..plan };
     let me = Caller { counted: signals.counted(), share, ..Caller::new(team.my) };

@@ -34,18 +34,18 @@ fn the_parts_of_a_window_follow_each_other() {
     use core::ptr::from_ref;
     windows();
     let window = from_ref(ControlBlock::of(3)) as usize;
-    assert_eq!(from_ref(slot(3, 0)) as usize - window, SLOTS_AT);
-    let slots_end = from_ref(slot(3, SLOTS as u32 - 1)).wrapping_add(1) as usize;
-    assert!(slots_end <= from_ref(mailboxes(3, 0)) as usize);
-    assert_eq!(from_ref(mailboxes(3, SPANNING as u32 - 1)).wrapping_add(1) as usize, from_ref(buffers(3, 0)) as usize);
-    assert_eq!(from_ref(buffers(3, BUFFER_SETS - 1)).wrapping_add(1) as usize, from_ref(broadcast_ring(3, 0)) as usize);
-    assert_eq!(from_ref(broadcast_ring(3, RINGS - 1)).wrapping_add(1) as usize, sets(3));
-    assert!(sets(3) + SETS_BYTES <= from_ref(area(3, 0)) as usize);
-    assert_eq!(from_ref(area(3, AREAS - 1)).wrapping_add(1) as usize, small_gather(3, 0, 0) as usize);
-    let gathers_end = small_gather(3, SPANNING as u32 - 1, 1).wrapping_add(SMALL_GATHER);
-    assert_eq!(gathers_end, outgoing(3, 0, 0));
-    let outgoing_end = outgoing(3, BUFFER_SETS - 1, 1).wrapping_add(GATHER) as usize;
-    assert_eq!(outgoing_end, from_ref(eager(3, 0)) as usize);
-    let eager_end = from_ref(eager(3, SLOTS as u32 - 1)).wrapping_add(1) as usize;
-    assert!(eager_end <= from_ref(ControlBlock::of(4)) as usize);
+    assert_eq!(TEAM_SLOTS.address(3, 0) - window, SLOTS_AT);
+    fn end<T>(last: &T) -> usize {
+        from_ref(last).wrapping_add(1) as usize
+    }
+    assert!(end(TEAM_SLOTS.get(3, SLOTS as u32 - 1)) <= MAILBOXES.address(3, 0));
+    assert_eq!(end(MAILBOXES.get(3, SPANNING as u32 - 1)), TEAM_BUFFERS.address(3, 0));
+    assert_eq!(end(TEAM_BUFFERS.get(3, BUFFER_SETS - 1)), BROADCAST_RINGS.address(3, 0));
+    assert_eq!(end(BROADCAST_RINGS.get(3, RINGS - 1)), SET_PLACES.address(3, 0));
+    assert!(SET_PLACES.address(3, 0) + SETS_BYTES <= SLOT_LINES.address(3, 0));
+    assert!(end(SLOT_LINES.get(3, SLOTS as u32 - 1)) <= SCHEDULE_AREAS.address(3, 0));
+    assert_eq!(end(SCHEDULE_AREAS.get(3, AREAS - 1)), SMALL_GATHERS.address(3, 0));
+    assert_eq!(end(SMALL_GATHERS.get(3, SPANNING as u32 - 1)), OUTGOING_BUFFERS.address(3, 0));
+    assert_eq!(end(OUTGOING_BUFFERS.get(3, BUFFER_SETS - 1)), SLOT_EAGER.address(3, 0));
+    assert!(end(SLOT_EAGER.get(3, SLOTS as u32 - 1)) <= from_ref(ControlBlock::of(4)) as usize);
 }
