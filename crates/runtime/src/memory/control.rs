@@ -164,10 +164,9 @@ pub(crate) struct ControlBlock {
     pub(crate) process: core::sync::atomic::AtomicU32,
     _apart_again: [u32; 28],
     /// Which slot is leased by which meeting, in a job of several nodes; used of world PE 0 only (see
-    /// `active_set::temporary_meeting`).
-    pub(crate) registry: Registry,
-    /// How many members have counted in at meetings for which this PE, their first member, waits for a slot.
-    pub(crate) arrivals: Registry,
+    /// `active_set::temporary_meeting`). And how many members have counted in at meetings for which this PE, their first member, waits
+    /// for a slot.
+    pub(crate) registries: [Registry; 2],
     /// The memory that the PE wants of its node.
     pub(crate) demand: Demand,
     /// The waits of the PE's threads.

@@ -85,7 +85,7 @@ impl TemporaryMeeting {
         };
         let (mut tables, mut looks) = (RemoteTables { call, first }, RareLooks::default());
         let (index, turn) = wait::until(reason(call, needs), None, || {
-            if !looks.is_due(RemoteTable::SLOTS.near().is_none()) {
+            if !looks.is_due(tables.near(WhichTable::Slots).is_none()) {
                 return None;
             }
             member.look(&mut tables)
@@ -133,7 +133,7 @@ impl RareLooks {
 }
 
 fn reason<'n>(call: &'static str, needs: Needs<'n>) -> Reason<'n> {
-    Reason { call, address: core::ptr::from_ref(&ControlBlock::own().registry) as usize, needs }
+    Reason { call, address: core::ptr::from_ref(&ControlBlock::own().registries) as usize, needs }
 }
 
 /// The tables of one meeting.
@@ -144,11 +144,23 @@ struct RemoteTables {
 }
 
 impl RemoteTables {
-    fn table(&self, table: WhichTable) -> RemoteTable {
+    /// The PE in whose control window a table is.
+    fn pe(&self, table: WhichTable) -> u32 {
         match table {
-            WhichTable::Slots => RemoteTable::SLOTS,
-            WhichTable::Arrivals => RemoteTable { pe: self.first, of: arrivals_of },
+            WhichTable::Slots => 0,
+            WhichTable::Arrivals => self.first,
         }
+    }
+
+    /// The table, if processors of this node update it.
+    fn near(&self, table: WhichTable) -> Option<&'static Registry> {
+        let window = job::window_of(self.pe(table)).filter(|_| !network::does_atomics())?;
+        Some(&ControlBlock::of(window).registries[table as usize])
+    }
+
+    /// Where a table has what the caller's own one has at `own`.
+    fn remote<T>(&self, table: WhichTable, own: &T) -> Remote {
+        Remote { pe: self.pe(table), region: Region::Control, offset: control::offset(own) }
     }
 }
 
@@ -156,67 +168,29 @@ impl MeetingTables for RemoteTables {
     type Names = [u64; REGISTRY];
 
     fn names(&mut self, table: WhichTable) -> [u64; REGISTRY] {
-        self.table(table).names(self.call)
-    }
-
-    fn update(&mut self, table: WhichTable, word: EntryWord, amo: Amo) -> u64 {
-        self.table(table).update(self.call, word, amo)
-    }
-}
-
-/// A table in the control window of a PE.
-#[derive(Clone, Copy)]
-struct RemoteTable {
-    pe: u32,
-    of: fn(&ControlBlock) -> &Registry,
-}
-
-fn slots_of(block: &ControlBlock) -> &Registry {
-    &block.registry
-}
-
-fn arrivals_of(block: &ControlBlock) -> &Registry {
-    &block.arrivals
-}
-
-impl RemoteTable {
-    /// The owners and turns of the slots.
-    const SLOTS: Self = Self { pe: 0, of: slots_of };
-
-    /// The table, if processors of this node update it.
-    fn near(self) -> Option<&'static Registry> {
-        let window = job::window_of(self.pe).filter(|_| !network::does_atomics())?;
-        Some((self.of)(ControlBlock::of(window)))
-    }
-
-    /// The present names.
-    fn names(self, call: &'static str) -> [u64; REGISTRY] {
-        if let Some(registry) = self.near() {
+        if let Some(registry) = self.near(table) {
             return registry.names.each_ref().map(|name| name.load(Acquire));
         }
         let mut names = [0; REGISTRY];
-        let own = (self.of)(ControlBlock::own());
-        let from = Remote { pe: self.pe, region: Region::Control, offset: control::offset(&raw const own.names) };
+        let from = self.remote(table, &ControlBlock::own().registries[table as usize].names);
         // SAFETY: the table is inside the control region; the copy of it stays valid until the operation is complete.
-        lane::issue(call, |lane| unsafe { lane.get_nbi(names.as_mut_ptr().cast(), from, size_of_val(&names)) });
-        lane::complete(call);
+        lane::issue(self.call, |lane| unsafe { lane.get_nbi(names.as_mut_ptr().cast(), from, size_of_val(&names)) });
+        lane::complete(self.call);
         names
     }
 
-    /// Updates a word of the table; returns the old value.
-    fn update(self, call: &'static str, word: EntryWord, amo: Amo) -> u64 {
-        if let Some(registry) = self.near() {
+    fn update(&mut self, table: WhichTable, word: EntryWord, amo: Amo) -> u64 {
+        if let Some(registry) = self.near(table) {
             let apply = |old| Some(amo.apply(old, size_of::<u64>()));
             let update = word_of(registry, word).fetch_update(AcqRel, Acquire, apply);
             return update.unwrap_or_else(|old| old);
         }
-        let offset = control::offset(word_of((self.of)(ControlBlock::own()), word));
-        let to = Remote { pe: self.pe, region: Region::Control, offset };
+        let to = self.remote(table, word_of(&ControlBlock::own().registries[table as usize], word));
         let mut old = 0_u64;
         let place = (&raw mut old).cast();
         // SAFETY: the word is inside the control region and aligned; `old` stays valid until the operation is complete.
-        lane::issue(call, |lane| unsafe { lane.amo(to, Width::Eight, amo, place) });
-        lane::complete(call);
+        lane::issue(self.call, |lane| unsafe { lane.amo(to, Width::Eight, amo, place) });
+        lane::complete(self.call);
         old
     }
 }
