@@ -68,6 +68,12 @@ impl<'a> Call<'a> {
         Self { team, name, signature: Signature::of(kind), late: None }
     }
 
+    /// Why the caller waits for a word.
+    #[inline(always)]
+    pub(crate) fn reason<T>(self, word: &T) -> Reason<'a> {
+        Reason { call: self.name, address: core::ptr::from_ref(word) as usize, needs: self.team.needed() }
+    }
+
     /// Declares the kind of the call: `bytes` is the size that must agree, `root` what else must. The declaration stands in the
     /// control window for members that find that they are in different calls.
     #[inline(always)]

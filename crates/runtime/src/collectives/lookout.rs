@@ -1,6 +1,5 @@
 //! Waits for the words of other members, which find out whether the member is in another call.
 
-use core::ptr;
 use core::sync::atomic::Ordering::Acquire;
 
 use crate::collectives::call::Call;
@@ -9,8 +8,8 @@ use crate::collectives::signature::{self, CallKind, Signature, number_of, signat
 use crate::memory::control::ControlBlock;
 use crate::sync::AtomicU64;
 use crate::teams::team::TeamState;
+use crate::wait;
 use crate::wait::bell::Bell;
-use crate::wait::{self, Reason};
 
 /// The other members, beginning with the next one, so that not all look at the same line first.
 #[inline(always)]
@@ -31,9 +30,8 @@ pub(crate) fn nudge(team: &TeamState, member: u32) {
 /// its owner has compared this one.
 #[inline(always)]
 pub(crate) fn until_reached(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
-    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
     let first = stamp >> signature::BITS << signature::BITS;
-    let seen = wait::until(reason, None, move || {
+    let seen = wait::until(call.reason(word), None, move || {
         let seen = word.load(Acquire);
         (seen >= first).then_some(seen)
     });
@@ -81,12 +79,11 @@ pub(crate) fn until_taken(call: Call<'_>, member: u32, taken: &AtomicU64, number
 
 /// Waits until the word is `first` or greater, and returns it.
 fn until_passed(call: Call<'_>, member: u32, word: &AtomicU64, first: u64, bell: Option<Bell<'_>>) -> u64 {
-    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
     let next = call.team.exchanges() + 1;
     let mut looks = 0_u32;
     #[cfg(not(loom))]
     let mut suspected = None::<Signature>;
-    wait::until(reason, bell, move || {
+    wait::until(call.reason(word), bell, move || {
         looks = looks.wrapping_add(1);
         // Read before the word: a member that has arrived and gone on has written the word first.
         let line = if looks.is_multiple_of(LOOKS) { call.team.entrance(member, next).load(Acquire) } else { 0 };

@@ -26,7 +26,6 @@
 //! **With fewer processors than PEs** reading all lines would make each member block on every other member, one after the other. There
 //! the members count in at the first member's slot, and the last one releases all: each blocks once.
 
-use core::ptr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 #[cfg(not(loom))]
@@ -41,9 +40,9 @@ use crate::collectives::lookout::{nudge, others, until_announced, until_reached,
 use crate::collectives::signature::number_of;
 use crate::memory::control::{PAYLOAD_WORDS, Slot};
 use crate::teams::team::TeamState;
+use crate::wait;
 use crate::wait::bell::Bell;
 use crate::wait::pace;
-use crate::wait::{self, Reason};
 
 /// Teams up to this size read each other's lines; larger ones count.
 const READ_ALL: u32 = 16;
@@ -116,9 +115,10 @@ fn count_in(call: Call<'_>, stamp: u64) {
         return call.recorded(team.meetings());
     }
     call.recorded(team.meetings());
-    let reason = Reason { call: call.name, address: ptr::from_ref(&words.released) as usize, needs: team.needed() };
     let number = number_of(stamp);
-    wait::until(reason, Some(bell), move || (number_of(words.released.load(Acquire)) >= number).then_some(()));
+    wait::until(call.reason(&words.released), Some(bell), move || {
+        (number_of(words.released.load(Acquire)) >= number).then_some(())
+    });
 }
 
 /// Shows all members' payloads to `visit`. The caller's own comes from `payload`: the others are fetching its line, and a load from

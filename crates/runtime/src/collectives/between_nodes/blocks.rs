@@ -61,7 +61,7 @@ unsafe fn gather_in_dest(
     let start = |node: u32| place(span.start(node)) as u64;
     let in_flight = match way {
         // SAFETY: the node's blocks are there.
-        Some(way) => unsafe { gather_parts(call, span, way, start, dest, There::Dest(dest_there.0, dest_there.1)) },
+        Some(way) => unsafe { gather_parts(call, span, way, start, dest, There::Dest(dest_there)) },
         None => {
             // SAFETY: the node's blocks are there, because its members have met.
             unsafe { fetch_blocks(call, span, dest, dest_there, place) };

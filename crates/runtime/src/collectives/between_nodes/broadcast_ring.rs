@@ -63,7 +63,7 @@ use crate::memory::control::{self, BROADCAST_RINGS, ControlBlock};
 use crate::network::lane;
 use crate::teams::span::Span;
 use crate::teams::team::TeamState;
-use crate::wait::{self, Reason};
+use crate::wait;
 
 const _: () = assert!(EAGER_BROADCAST <= HALF);
 
@@ -210,7 +210,7 @@ impl Leader<'_> {
     fn wait_for_root_here(&self) {
         let (team, stamped) = (self.call.team, self.stamped());
         let arrivals = &team.place(team.my).arrivals.0;
-        wait::until(self.reason(stamped), Some(ControlBlock::own().bell()), || {
+        wait::until(self.call.reason(stamped), Some(ControlBlock::own().bell()), || {
             // Read before the stamp: a member that has made the broadcast counts in later.
             let arrived = arrivals.load(Acquire);
             let has_come = number_of(stamped.load(Acquire)) == number_of(self.stamp);
@@ -228,10 +228,6 @@ impl Leader<'_> {
         }
     }
 
-    fn reason<T>(&self, word: &T) -> Reason<'_> {
-        Reason { call: self.call.name, address: ptr::from_ref(word) as usize, needs: self.call.team.needed() }
-    }
-
     /// The node has taken all broadcasts in a half: the leader owes its parent an acknowledgement, and its children owe it theirs.
     fn owe_parent(&self, half: usize, tree: Tree, plan: &Plan) {
         let (team, node) = (self.call.team, self.span.node());
@@ -244,7 +240,7 @@ impl Leader<'_> {
 
     /// Returns when all children have acknowledged a half.
     fn wait_for_children(&self, half: usize) {
-        let reason = self.reason(&self.ring.acknowledged[half]);
+        let reason = self.call.reason(&self.ring.acknowledged[half]);
         wait::until(reason, None, || have_children(self.ring, half).then_some(()));
     }
 }
@@ -268,7 +264,7 @@ impl Wire for Leader<'_> {
 
     fn wait(&self, _word: u32, _value: u64) {
         let stamped = self.stamped();
-        self.compare(wait::until(self.reason(stamped), None, || {
+        self.compare(wait::until(self.call.reason(stamped), None, || {
             Some(stamped.load(Acquire)).filter(|&stamped| number_of(stamped) == number_of(self.stamp))
         }));
     }

@@ -103,8 +103,7 @@ pub(super) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule,
     let original = |address| if span.node() == root_node { call.at(root, address, bytes) } else { ptr::null_mut() };
     let arrays = Arrays { dest, room: bytes, source: original(source), ..Arrays::NONE };
     // SAFETY: all have entered and name the same destination, so all of them may be written; the root's source lies in memory of its node.
-    let in_flight =
-        unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays, There::Dest(dest_there.0, dest_there.1)) };
+    let in_flight = unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays, There::Dest(dest_there)) };
     if span.node() == root_node {
         // Its members take the root's source, and do not wait. They count the meeting nevertheless: the numbers of the team's meetings are
         // the same on all nodes.

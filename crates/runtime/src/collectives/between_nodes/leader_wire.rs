@@ -39,7 +39,7 @@ use crate::memory::control;
 use crate::memory::control::leaders::{MAILBOX_WORDS, SCRATCH};
 use crate::network::lane;
 use crate::teams::span::Span;
-use crate::wait::{self, Reason};
+use crate::wait;
 
 use super::channel::RunMemory;
 use super::in_flight::InFlightBytes;
@@ -55,7 +55,7 @@ pub(super) enum There {
     /// They cannot reach it.
     Nowhere,
     /// In symmetric memory; its owner has entered.
-    Dest(Region, u64),
+    Dest((Region, u64)),
     /// It is a buffer of the leaders, and source is there, too.
     Buffer,
 }
@@ -110,7 +110,7 @@ impl<'a> Leaders<'a> {
         let memory = RunMemory::begin(call.team, turn, way.schedule.traffic());
         let dest = match there {
             There::Nowhere => RunTarget { start: dest, len, there: None },
-            There::Dest(region, offset) => RunTarget { start: dest, len, there: Some((region, offset)) },
+            There::Dest(there) => RunTarget { start: dest, len, there: Some(there) },
             There::Buffer => RunTarget::in_control(dest, len),
         };
         let scratch = match memory.scratch() {
@@ -225,7 +225,7 @@ impl<'a> Leaders<'a> {
             Traffic::Synchronising => arrived(mailbox, self.stamp, self.signature).err().map(Err),
             Traffic::OneWay { .. } => None,
         };
-        let come = wait::until(self.reason(word.as_ptr() as usize), None, || {
+        let come = wait::until(self.call.reason(word), None, || {
             let reached = (word.load(Acquire) >= value).then_some(Ok(()));
             reached.or_else(foreign)
         });
@@ -236,10 +236,6 @@ impl<'a> Leaders<'a> {
     #[cold]
     fn differs(&self, theirs: Signature) -> ! {
         self.call.differs(None, theirs.after(self.call.team.posted()))
-    }
-
-    fn reason(&self, address: usize) -> Reason<'a> {
-        Reason { call: self.call.name, address, needs: self.call.team.needed() }
     }
 }
 
@@ -300,7 +296,7 @@ impl Wire for Leaders<'_> {
             return self.wait_without_mailboxes(&self.memory.signals.words[word as usize], value);
         }
         let mailbox = self.mailbox(word);
-        let message = wait::until(self.reason(mailbox.as_ptr() as usize), None, || {
+        let message = wait::until(self.call.reason(&mailbox[0]), None, || {
             arrived(mailbox, self.stamp, self.signature).transpose()
         });
         match message {

@@ -1,6 +1,5 @@
 //! How the members of one node meet for their team: they count in with their leader, and it releases them.
 
-use core::ptr;
 use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use crate::collectives::arrivals;
@@ -10,8 +9,8 @@ use crate::collectives::signature::{number_of, signature_of};
 use crate::memory::control::{ControlBlock, Words};
 use crate::sync::AtomicU64;
 use crate::teams::span::Span;
+use crate::wait;
 use crate::wait::bell::Bell;
-use crate::wait::{self, Reason};
 
 /// Members count in with their node's leader for the meeting of this number. The leader returns when all have, and
 /// compares the calls for which they have counted in.
@@ -31,8 +30,7 @@ pub(super) fn gather_node(call: Call<'_>, span: &Span, number: u64) {
         }
         return;
     }
-    let reason = Reason { call: call.name, address: ptr::from_ref(arrivals) as usize, needs: team.needed() };
-    let arrived = wait::until(reason, Some(ControlBlock::own().bell()), || {
+    let arrived = wait::until(call.reason(arrivals), Some(ControlBlock::own().bell()), || {
         let arrived = arrivals.load(Acquire);
         (arrived as u32 == others).then_some(arrived)
     });
@@ -47,8 +45,9 @@ pub(super) fn gather_node(call: Call<'_>, span: &Span, number: u64) {
 /// The leader releases the members of its node, which have counted in and wait for that: `word` reaches `number`.
 pub(super) fn release(call: Call<'_>, span: &Span, number: u64, word: fn(&Words) -> &AtomicU64) {
     let Some((word, bell)) = to_release(call, span, number, word) else { return };
-    let reason = Reason { call: call.name, address: ptr::from_ref(word) as usize, needs: call.team.needed() };
-    let seen = wait::until(reason, Some(bell), || Some(word.load(Acquire)).filter(|&seen| number_of(seen) >= number));
+    let seen = wait::until(call.reason(word), Some(bell), || {
+        Some(word.load(Acquire)).filter(|&seen| number_of(seen) >= number)
+    });
     // A later number shows nothing: a leader that has released its node may have passed a broadcast on since then.
     if seen != call.signature.stamp(number) && number_of(seen) == number {
         call.differs(Some(span.my_leader()), signature_of(seen));

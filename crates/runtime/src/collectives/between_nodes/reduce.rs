@@ -55,7 +55,7 @@ pub(super) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSch
         let (dest, source) = (dest.wrapping_add(offset), operand.wrapping_add(offset));
         let room = piece.count as usize * element;
         let arrays = Arrays { dest, room, source, element, kernel: Some(kernel) };
-        let there = There::Dest(dest_there.0, dest_there.1 + offset as u64);
+        let there = There::Dest((dest_there.0, dest_there.1 + offset as u64));
         // SAFETY: the node's operand is ready and stays, in another array than the leader's dest or in that one, where the
         // schedule reduces in place; all leaders' dests may be written.
         in_flight += unsafe { run_schedule(call, span, way, piece, NO_SHARE, arrays, there) };

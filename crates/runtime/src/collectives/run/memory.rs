@@ -9,7 +9,7 @@ use super::Wire;
 use crate::collectives::call::Call;
 use crate::memory::control::signals::CallSignals;
 use crate::memory::control::{ControlBlock, SCHEDULE_AREAS};
-use crate::wait::{self, Reason};
+use crate::wait;
 
 /// Puts are copies into the peer's window, signals are stores and additions there.
 pub(super) struct Memory<'a> {
@@ -57,7 +57,6 @@ impl Wire for Memory<'_> {
 
 impl Memory<'_> {
     fn until(&self, word: &AtomicU64, value: u64) {
-        let reason = Reason { call: self.call.name, address: word.as_ptr() as usize, needs: self.call.team.needed() };
-        wait::until(reason, None, || (word.load(Acquire) >= value).then_some(()));
+        wait::until(self.call.reason(word), None, || (word.load(Acquire) >= value).then_some(()));
     }
 }
