@@ -286,7 +286,7 @@ fn meet(call: &'static str, name: Option<SetName>, key: &Key, members: Members, 
         let Some((name, lease)) = lease else { return MeetingPlace::Temporary(meeting) };
         meeting.leave();
         let team = TeamState::new(members, key.size, my, lease.slot.into(), lease.base);
-        team.ring.follow_barriers(threads::one_calls_at_a_time());
+        team.ring.follows_barriers.store(threads::one_calls_at_a_time(), Relaxed);
         return MeetingPlace::Known(remember(key, KnownSet { name, door: None, team, kept: 0 }));
     }
     let places = Places::of(key, &members);

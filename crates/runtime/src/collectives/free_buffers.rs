@@ -2,52 +2,44 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::memory::control::broadcast_ring::RINGS;
 use crate::memory::control::leaders::BUFFER_SETS;
 
 pub(crate) mod ring;
 
-use ring::{BroadcastTree, OwedAcknowledgements, Ring, RingBlock};
+use ring::{OwedAcknowledgements, RingBlocks};
 
-/// The kinds of memory that teams lease.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Pool {
-    Buffers,
-    Rings,
+/// Memory of one kind that teams lease.
+pub(crate) struct Pool {
+    count: u32,
+    /// A bit for each piece that no team has. While the members of a team agree, only this team may choose: meanwhile threads of other
+    /// teams find none, so that none is promised twice.
+    free: Mutex<u64>,
 }
-
-/// A bit for each set of buffers, and for each ring, of this PE that no team has. While the members of a team agree, only this team may
-/// choose: meanwhile threads of other teams find none, so that none is promised twice.
-static FREE: [Mutex<u64>; 2] = [Mutex::new(0), Mutex::new(0)];
-const _: () = assert!(BUFFER_SETS < u64::BITS && RINGS < u64::BITS);
 
 impl Pool {
-    const ALL: [Pool; 2] = [Pool::Buffers, Pool::Rings];
-
-    fn count(self) -> u32 {
-        match self {
-            Pool::Buffers => BUFFER_SETS,
-            Pool::Rings => RINGS,
-        }
-    }
-
-    fn free(self) -> MutexGuard<'static, u64> {
-        FREE[self as usize].lock()
+    const fn of(count: u32) -> Pool {
+        assert!(count < u64::BITS);
+        Pool { count, free: Mutex::new(0) }
     }
 }
+
+/// The sets of buffers, and the rings, of this PE.
+pub(crate) static BUFFERS: Pool = Pool::of(BUFFER_SETS);
+static BROADCASTS: Pool = Pool::of(RINGS);
 
 /// Begins a life in which all are free.
 pub(crate) fn begin() {
-    for pool in Pool::ALL {
-        *pool.free() = (1 << pool.count()) - 1;
+    for pool in [&BUFFERS, &BROADCASTS] {
+        *pool.free.lock() = (1 << pool.count) - 1;
     }
 }
 
 /// The number that a team has leased of a pool.
 pub(crate) struct Leased {
-    pool: Pool,
+    pool: &'static Pool,
     /// Its number and one; zero: none.
     number: AtomicU32,
     /// How often the team has asked for one and got none.
@@ -56,7 +48,7 @@ pub(crate) struct Leased {
 
 impl Leased {
     /// None of this pool yet.
-    pub(crate) fn of(pool: Pool) -> Leased {
+    pub(crate) fn of(pool: &'static Pool) -> Leased {
         Leased { pool, number: AtomicU32::new(0), missed: AtomicU32::new(0) }
     }
 
@@ -74,14 +66,14 @@ impl Leased {
 
     /// All that are free. No other team is offered one until this team has chosen.
     pub(crate) fn offer(&self) -> u64 {
-        std::mem::take(&mut *self.pool.free())
+        std::mem::take(&mut *self.pool.free.lock())
     }
 
     /// The team chooses the first of those that all members have `agreed` on, if there is one, and gives back what else
     /// this PE has `offered`.
     pub(crate) fn settle(&self, offered: u64, agreed: u64) -> Option<u32> {
         let number = (agreed != 0).then(|| agreed.trailing_zeros());
-        *self.pool.free() |= offered & !number.map_or(0, |number| 1 << number);
+        *self.pool.free.lock() |= offered & !number.map_or(0, |number| 1 << number);
         self.number.store(number.map_or(0, |number| number + 1), Relaxed);
         number
     }
@@ -90,7 +82,7 @@ impl Leased {
     pub(crate) fn give_back(&self) {
         if let Some(number) = self.number() {
             self.number.store(0, Relaxed);
-            *self.pool.free() |= 1 << number;
+            *self.pool.free.lock() |= 1 << number;
         }
     }
 }
@@ -100,17 +92,18 @@ pub(crate) struct LeasedRing {
     pub(crate) lease: Leased,
     /// Where the team's broadcasts go, and what this leader has to acknowledge of them. One thread at a time is in a collective of
     /// a team, so no thread waits for these locks.
-    ring: Mutex<Ring>,
-    owed: Mutex<OwedAcknowledgements>,
+    pub(crate) blocks: Mutex<RingBlocks>,
+    pub(crate) owed: Mutex<OwedAcknowledgements>,
     /// Whether barriers of all PEs free the blocks of the ring, as the team's own synchronising runs do: on all members or on none.
-    follows_barriers: AtomicBool,
+    /// Before the lease, whether the caller agrees to that.
+    pub(crate) follows_barriers: AtomicBool,
 }
 
 impl Default for LeasedRing {
     fn default() -> LeasedRing {
         LeasedRing {
-            lease: Leased::of(Pool::Rings),
-            ring: Mutex::default(),
+            lease: Leased::of(&BROADCASTS),
+            blocks: Mutex::default(),
             owed: Mutex::default(),
             follows_barriers: AtomicBool::new(false),
         }
@@ -118,34 +111,9 @@ impl Default for LeasedRing {
 }
 
 impl LeasedRing {
-    /// Whether barriers of all PEs free its blocks; before the lease, whether the caller agrees to that.
-    pub(crate) fn follows_barriers(&self) -> bool {
-        self.follows_barriers.load(Relaxed)
-    }
-
-    /// Says whether they do.
-    pub(crate) fn follow_barriers(&self, follows: bool) {
-        self.follows_barriers.store(follows, Relaxed);
-    }
-
-    /// [`Ring::block`] of the team.
-    pub(crate) fn block(&self, run: u32, bytes: usize, tree: BroadcastTree) -> Option<RingBlock> {
-        self.ring.lock().block(run, bytes, tree)
-    }
-
-    /// [`OwedAcknowledgements::owe`] of the team.
-    pub(crate) fn owe(&self, half: usize, parent: u32, run: u32) {
-        self.owed.lock().owe(half, parent, run);
-    }
-
-    /// [`OwedAcknowledgements::due`] of the team.
-    pub(crate) fn due(&self, run: u32, have_children: impl Fn(usize) -> bool) -> [Option<u32>; 2] {
-        self.owed.lock().due(run, have_children)
-    }
-
     /// [`Leased::give_back`]: the next team begins with an empty ring.
     pub(crate) fn give_back(&self) {
-        *self.ring.lock() = Ring::default();
+        *self.blocks.lock() = RingBlocks::default();
         self.lease.give_back();
     }
 }
@@ -158,11 +126,11 @@ mod tests {
     #[test]
     fn buffers_and_rings_are_leased_once_and_come_back() {
         begin();
-        Pool::ALL.into_iter().for_each(all_are_leased_once_and_come_back);
+        [&BUFFERS, &BROADCASTS].into_iter().for_each(all_are_leased_once_and_come_back);
     }
 
-    fn all_are_leased_once_and_come_back(pool: Pool) {
-        let teams: Vec<Leased> = (0..pool.count()).map(|_| Leased::of(pool)).collect();
+    fn all_are_leased_once_and_come_back(pool: &'static Pool) {
+        let teams: Vec<Leased> = (0..pool.count).map(|_| Leased::of(pool)).collect();
         for (team, expected) in teams.iter().zip(0..) {
             assert!(team.asks());
             let offered = team.offer();
@@ -183,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_team_that_finds_none_asks_ever_more_rarely() {
-        let lease = Leased::of(Pool::Buffers);
+        let lease = Leased::of(&BUFFERS);
         let asked: Vec<usize> = (0..20).filter(|_| lease.asks()).collect();
         assert_eq!(asked, [0, 1, 2, 4, 8, 16]);
     }

@@ -9,7 +9,7 @@ use oxshmem_base::Error;
 use crate::collectives::node_eager;
 use crate::collectives::signature::number_of;
 use crate::diagnosis::errors;
-use crate::memory::control;
+use crate::memory::control::BROADCAST_RINGS;
 use crate::teams::live_teams;
 use crate::teams::team::{TeamHandle, TeamState};
 
@@ -50,7 +50,7 @@ pub(crate) fn behind_others(call: &str, me: u32, team: &str) -> Error {
 /// sent.
 pub(crate) fn is_behind(team: &TeamState) -> bool {
     let Some(span) = team.span.as_ref().filter(|span| span.my_leader() == team.my) else { return false };
-    let ring = team.ring.lease.number().map(|number| control::broadcast_ring(team.window(span.my_leader()), number));
+    let ring = team.ring.lease.number().map(|number| BROADCAST_RINGS.get(team.window(span.my_leader()), number));
     let has_come = |stamp: &AtomicU64| number_of(stamp.load(Acquire)) > team.scheduled_calls();
     ring.is_some_and(|ring| ring.stamps.iter().any(has_come))
 }

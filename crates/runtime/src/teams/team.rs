@@ -14,7 +14,7 @@ use oxshmem_schedule::strided_team::Triplet;
 use parking_lot::Mutex;
 
 use crate::collectives::chosen_ways::ChosenWays;
-use crate::collectives::free_buffers::{Leased, LeasedRing, Pool};
+use crate::collectives::free_buffers::{BUFFERS, Leased, LeasedRing};
 use crate::memory::control::eager::EagerMemory;
 use crate::memory::control::lines::TeamLines;
 use crate::memory::control::seat::Seat;
@@ -146,7 +146,7 @@ impl TeamState {
             step,
             by_window: false,
             span: None,
-            buffers: Leased::of(Pool::Buffers),
+            buffers: Leased::of(&BUFFERS),
             ring: LeasedRing::default(),
             ways: ChosenWays::default(),
             counters: TeamCounters::new(base),

@@ -81,7 +81,7 @@ pub(super) fn broadcast(
     let Some(number) = buffer_leases::ring(call, span) else { return false };
     let plan = Plan { root: span.node_of(root), ..Plan::new(span.nodes(), bytes as u64) };
     let tree_of_ring = BroadcastTree { root: plan.root, radix: tree.radix };
-    let Some(block) = team.ring.block(last_meeting(team), bytes, tree_of_ring) else { return false };
+    let Some(block) = team.ring.blocks.lock().block(last_meeting(team), bytes, tree_of_ring) else { return false };
     let turn = team.next_turn(tree.traffic());
     let leads = team.my == span.my_leader();
     let ring = BROADCAST_RINGS.get(team.window(span.my_leader()), number);
@@ -113,7 +113,7 @@ pub(super) fn broadcast(
         let arrays = Arrays { dest: wire.block(), room: bytes, source: wire.block(), ..Arrays::NONE };
         // The payload is already where the root's node takes it from.
         let plan = Plan { call: turn.call, root_apart: true, ..plan };
-        // SAFETY: `team.ring.block` has given a block of as many bytes as the plan has, in the rings of all leaders. The root has
+        // SAFETY: `RingBlocks::block` has given a block of as many bytes as the plan has, in the rings of all leaders. The root has
         // laid the payload down in its leader's, and the head of the file says when blocks may be written.
         unsafe { run::run(&wire, ptr::null_mut(), &Schedule::Tree(tree), &plan, &Caller::new(span.node()), arrays) };
     }
@@ -134,23 +134,20 @@ pub(super) fn broadcast(
 /// is one, too: a member enters it when it has left its broadcasts before, none of which is nonblocking, and all PEs make their
 /// collectives in one order. So a program with a work array for each call finds the beginning of each ring in the cache.
 fn last_meeting(team: &TeamState) -> u32 {
-    let barriers = if team.ring.follows_barriers() { barrier::last_of_all() } else { 0 };
+    let barriers = if team.ring.follows_barriers.load(Relaxed) { barrier::last_of_all() } else { 0 };
     team.synchronising_runs().wrapping_add(barriers)
 }
 
 /// Sends the acknowledgements that the caller, a leader, owes and that are due.
 fn acknowledge(call: Call<'_>, ring: &BroadcastRing) {
-    let (run, lease) = (last_meeting(call.team), &call.team.ring);
-    send_acknowledgements(
-        call.name,
-        ring,
-        lease.due(run, |half| planted!("acknowledged-before-children", have_children(ring, half), true)),
-    );
+    acknowledge_if(call.name, call.team, ring, |half| {
+        planted!("acknowledged-before-children", have_children(ring, half), true)
+    });
 }
 
 /// A team ends, after a synchronising run: sends all that its leader owes.
 pub(super) fn acknowledge_all(call: &'static str, team: &TeamState, ring: &BroadcastRing) {
-    send_acknowledgements(call, ring, team.ring.due(last_meeting(team), |_| true));
+    acknowledge_if(call, team, ring, |_| true);
 }
 
 /// Whether all children have acknowledged a half.
@@ -159,7 +156,8 @@ fn have_children(ring: &BroadcastRing, half: usize) -> bool {
     planted!("block-without-acknowledgement", have_come, true)
 }
 
-fn send_acknowledgements(call: &'static str, ring: &BroadcastRing, parents: [Option<u32>; 2]) {
+fn acknowledge_if(call: &'static str, team: &TeamState, ring: &BroadcastRing, have_children: impl Fn(usize) -> bool) {
+    let parents = team.ring.owed.lock().due(last_meeting(team), have_children);
     for (parent, count) in parents.into_iter().zip(&ring.acknowledged) {
         if let Some(pe) = parent {
             let word = Remote { pe, region: Region::Control, offset: control::offset(count) };
@@ -234,7 +232,7 @@ impl Leader<'_> {
         let expected = &self.ring.expected[half];
         expected.store(expected.load(Relaxed) + u64::from(tree.children(plan, node)), Relaxed);
         if let Some(parent) = tree.parent(plan, node) {
-            team.ring.owe(half, team.world(self.span.leader(parent)), last_meeting(team));
+            team.ring.owed.lock().owe(half, team.world(self.span.leader(parent)), last_meeting(team));
         }
     }
 

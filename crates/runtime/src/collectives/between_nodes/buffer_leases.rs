@@ -4,6 +4,8 @@
 //! team that needs nothing but mailboxes leases none, and which slot a team has does not matter. All members ask at the same
 //! calls, so they agree in step. Where none is free on all of them they go without, and ask again later.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use super::all_of;
 use crate::collectives::call::Call;
 use crate::collectives::free_buffers::Leased;
@@ -24,8 +26,8 @@ pub(crate) fn buffers(call: Call<'_>, span: &Span) -> Option<u32> {
 pub(super) fn ring(call: Call<'_>, span: &Span) -> Option<u32> {
     let ring = &call.team.ring;
     ring.lease.number().or_else(|| {
-        let (number, follows) = acquire(call, span, &ring.lease, ring.follows_barriers())?;
-        ring.follow_barriers(follows);
+        let (number, follows) = acquire(call, span, &ring.lease, ring.follows_barriers.load(Relaxed))?;
+        ring.follows_barriers.store(follows, Relaxed);
         if span.leader(span.node()) == call.team.my {
             BROADCAST_RINGS.populate(number);
         }

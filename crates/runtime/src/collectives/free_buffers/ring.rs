@@ -27,7 +27,7 @@ pub(crate) struct RingBlock {
 
 /// Which block is next. All members count alike.
 #[derive(Default)]
-pub(super) struct Ring {
+pub(crate) struct RingBlocks {
     /// The number of the last synchronising run: with it both halves became free.
     run: u32,
     /// The half in use, how much of it is used, and how often the halves have changed (a count above one means the same as one).
@@ -39,10 +39,10 @@ pub(super) struct Ring {
     mixed: bool,
 }
 
-impl Ring {
+impl RingBlocks {
     /// Where a broadcast of so many bytes goes after synchronising run number `run`; `None` if there is no room before the
     /// next one.
-    pub(super) fn block(&mut self, run: u32, bytes: usize, tree: BroadcastTree) -> Option<RingBlock> {
+    pub(crate) fn block(&mut self, run: u32, bytes: usize, tree: BroadcastTree) -> Option<RingBlock> {
         if self.run != run {
             *self = Self { run, ..Self::default() };
         }
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn broadcasts_lie_apart_in_each_half() {
-        let mut ring = Ring::default();
+        let mut ring = RingBlocks::default();
         for run in [0, 1, 2, 7] {
             for half in [0, 1, 0, 1, 0] {
                 let first = ring.block(run, 3000, TREE).unwrap();
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn halves_change_by_agreement_of_one_tree() {
-        let (mut ring, other) = (Ring::default(), BroadcastTree { root: 1, radix: 4 });
-        let half = |ring: &mut Ring, run, tree| ring.block(run, HALF, tree);
+        let (mut ring, other) = (RingBlocks::default(), BroadcastTree { root: 1, radix: 4 });
+        let half = |ring: &mut RingBlocks, run, tree| ring.block(run, HALF, tree);
         let block = |at: usize, left, again| Some(RingBlock { at: at * HALF, bytes: HALF, left, again });
         assert_eq!(half(&mut ring, 3, TREE), block(0, None, None));
         assert_eq!(half(&mut ring, 3, TREE), block(1, Some(0), None));
@@ -154,7 +154,7 @@ mod tests {
     /// A root may broadcast for days without a run.
     #[test]
     fn a_half_is_used_again_by_agreement_however_often_halves_have_changed() {
-        let mut ring = Ring { changes: u32::MAX, ..Ring::default() };
+        let mut ring = RingBlocks { changes: u32::MAX, ..RingBlocks::default() };
         ring.block(0, HALF, TREE).unwrap();
         for half in [1, 0, 1, 0] {
             assert_eq!(ring.block(0, HALF, TREE).unwrap().again, Some(half));

@@ -6,8 +6,7 @@
 //! the first broadcast in the other half or at a synchronisation. There a leader may stop for as long as it likes. Its other steps send
 //! messages or lay a payload down: to do that later is no worse than a message that arrives later, so a leader does them at once.
 
-use crate::collectives::free_buffers::LeasedRing;
-use crate::collectives::free_buffers::ring::{BroadcastTree, OwedAcknowledgements, RingBlock};
+use crate::collectives::free_buffers::ring::{BroadcastTree, OwedAcknowledgements, RingBlock, RingBlocks};
 use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, HALF};
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Step};
@@ -55,11 +54,11 @@ pub(super) struct History {
 impl History {
     /// Broadcasts of (root, bytes), or synchronisations; a broadcast without a block is one, too.
     pub(super) fn new(leaders: u32, radix: u32, calls: &[Option<(u32, usize)>], rule: WeakerRule) -> Self {
-        let (lease, mut run) = (LeasedRing::default(), 0);
+        let (mut blocks, mut run) = (RingBlocks::default(), 0);
         let calls = calls.iter().map(|call| {
             let block = call.and_then(|(root, bytes)| {
                 let shown = if rule == WeakerRule::OtherTreesCount { 0 } else { root };
-                Some((root, lease.block(run, bytes, BroadcastTree { root: shown, radix })?))
+                Some((root, blocks.block(run, bytes, BroadcastTree { root: shown, radix })?))
             });
             match block {
                 Some((root, block)) => ModelCall::Broadcast { root, block, run },
