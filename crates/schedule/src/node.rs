@@ -263,21 +263,20 @@ pub trait Protocol {
     fn step(&self, shape: &Shape, plan: &NodePlan, rank: u32, pc: u64) -> Move;
 }
 
-/// The spots of the operands of a fold of `len` elements, from the left.
-#[cfg(feature = "tools")]
-fn operands(shape: &Shape, rank: u32, operands: Operands, len: u64) -> alloc::vec::Vec<Spot> {
+/// Shows `each` the spots of the operands of a fold of `len` elements by member `rank`, from the left.
+pub fn operands(shape: &Shape, rank: u32, operands: Operands, len: u64, mut each: impl FnMut(Spot)) {
     match operands {
-        Operands::Pair(left, right) => [left, right].into(),
-        Operands::Hands => (0..shape.size()).map(|member| hand(rank, u64::from(shape.place(member)) * len)).collect(),
+        Operands::Pair(left, right) => [left, right].into_iter().for_each(each),
+        Operands::Hands => {
+            (0..shape.size()).for_each(|member| each(hand(rank, u64::from(shape.place(member)) * len)));
+        }
         Operands::Sources { before, of, at } => {
-            let all = 0..shape.size();
-            let sources = |members: &mut dyn Iterator<Item = u32>| {
-                before.into_iter().chain(members.map(|member| source(member, at))).collect()
-            };
+            before.into_iter().for_each(&mut each);
             match of {
-                NodeMembers::All => sources(&mut all.into_iter()),
+                NodeMembers::All => (0..shape.size()).for_each(|member| each(source(member, at))),
                 NodeMembers::Group { in_order, group } => {
-                    sources(&mut shape.groups(in_order).members(group).iter().copied())
+                    let members = shape.groups(in_order).members(group);
+                    members.iter().for_each(|&member| each(source(member, at)));
                 }
             }
         }

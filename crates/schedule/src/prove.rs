@@ -17,7 +17,7 @@
 //! interleavings are run all the same, because a claim that something does not matter is best tried.
 
 mod cone;
-mod expect;
+pub(crate) mod expect;
 mod machine;
 pub(crate) mod memory;
 mod signal_words;
@@ -34,8 +34,9 @@ mod zero_copy;
 pub use cone::prove_invariant;
 
 use crate::algorithm::Collective;
-use crate::step::Algorithm;
+use crate::step::{Algorithm, Traffic, Turn};
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 /// How the caller treats dest between calls.
@@ -143,6 +144,66 @@ pub struct Evidence {
 /// Runs the case; an error names the first rule that was broken.
 pub fn prove(case: &Case) -> Result<Evidence, Fault> {
     machine::ProofMachine::new(case).run()
+}
+
+/// The outcome when a member is let go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// A step.
+    Moved,
+    /// Nothing: it waits.
+    Blocked,
+    /// Nothing: it has made all its calls.
+    Finished,
+}
+
+/// Lets members go on until all have finished; returns one of those that are left where none can go on. In interleaving 0 they take
+/// turns, in 1 each goes as far as it gets, in others both are left to chance.
+pub(crate) fn interleave(
+    members: usize,
+    interleaving: u64,
+    mut advance: impl FnMut(usize) -> Result<Progress, Fault>,
+) -> Result<Option<usize>, Fault> {
+    let mut state = interleaving;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut left: Vec<usize> = (0..members).collect();
+    loop {
+        if interleaving > 1 {
+            (1..left.len()).for_each(|last| left.swap(last, random(last + 1)));
+        }
+        let (mut moved, mut still) = (false, Vec::new());
+        for &member in &left {
+            let mut steps = match interleaving {
+                0 => 1,
+                1 => usize::MAX,
+                _ => 1 + random(16),
+            };
+            let mut progress = Progress::Moved;
+            while progress == Progress::Moved && steps > 0 {
+                progress = advance(member)?;
+                moved |= progress == Progress::Moved;
+                steps -= 1;
+            }
+            if progress != Progress::Finished {
+                still.push(member);
+            }
+        }
+        if !moved {
+            return Ok(still.first().copied());
+        }
+        left = still;
+    }
+}
+
+/// The number of the area that a call of this traffic uses: even, odd, then the signal sets.
+pub(crate) fn area(traffic: Traffic, turn: Turn) -> usize {
+    match traffic {
+        Traffic::Synchronising => turn.parity(),
+        Traffic::OneWay { signal_set } => 2 + usize::from(signal_set),
+    }
 }
 
 macro_rules! fault {

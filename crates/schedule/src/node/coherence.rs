@@ -232,8 +232,10 @@ impl NodeRun<'_> {
             }
             Move::Fold { into, operands, len } => {
                 let bytes = len * self.element;
-                let spots = super::operands(self.shape, pe, operands, len);
-                let read = spots.into_iter().fold(at, |at, spot| self.arrays.read(pe, spot, bytes, at) + hit);
+                let mut read = at;
+                super::operands(self.shape, pe, operands, len, |spot| {
+                    read = self.arrays.read(pe, spot, bytes, read) + hit;
+                });
                 self.arrays.write(pe, into, bytes, read)
             }
         };

@@ -26,12 +26,12 @@ mod mutants;
 mod suite;
 
 use self::memory::{LineCounter, NodeCell, ProvenLine};
-use self::result::element;
 use super::{Move, NodePlace, NodePlan, Operands, Protocol, Shape, Spot};
 use crate::algorithm::Collective;
+use crate::prove::expect::element;
 use crate::prove::memory::ProofValue;
-use crate::prove::{Fault, fault};
-use crate::step::{SIGNAL_SETS, Traffic, Turn};
+use crate::prove::{Fault, Progress, area, fault, interleave};
+use crate::step::{SIGNAL_SETS, Turn};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -85,12 +85,6 @@ struct ProvenMember {
     entries: Vec<u32>,
 }
 
-enum MemberProgress {
-    Moved,
-    Blocked,
-    Finished,
-}
-
 struct LineMachine<'a> {
     case: &'a NodeCase<'a>,
     plans: Vec<NodePlan>,
@@ -116,10 +110,7 @@ impl<'a> LineMachine<'a> {
             let traffic = call.protocol.traffic();
             turn = turn.next(traffic);
             let plan = NodePlan { count: call.count, root: call.root, turn, line: case.line, piece: case.piece };
-            let area = match traffic {
-                Traffic::Synchronising => turn.parity(),
-                Traffic::OneWay { signal_set } => 2 + usize::from(signal_set),
-            };
+            let area = area(traffic, turn);
             lines[area] = call.protocol.lines(case.shape, &plan).max(lines[area]);
             plans.push(plan);
             areas.push(area);
@@ -145,47 +136,16 @@ impl<'a> LineMachine<'a> {
     /// Lets members run until all have left or none can go on.
     fn run(mut self) -> Result<u64, Fault> {
         let n = self.pes.len();
-        let mut random = self.case.interleaving;
-        let mut ready: Vec<usize> = (0..n).collect();
-        while !ready.is_empty() {
-            let mut moved = false;
-            if self.case.interleaving > 1 {
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let first = (random >> 33) as usize % ready.len();
-                ready.rotate_left(first);
-            }
-            let mut still = Vec::new();
-            for p in ready {
-                let most = match self.case.interleaving {
-                    0 => 1,
-                    1 => u64::MAX,
-                    _ => 1 + (random >> (p % 32)) % 16,
-                };
-                let mut turns = 0;
-                let progress = loop {
-                    match self.advance(p)? {
-                        MemberProgress::Moved if turns + 1 < most => turns += 1,
-                        progress => break progress,
-                    }
-                };
-                moved |= turns > 0 || !matches!(progress, MemberProgress::Blocked);
-                if !matches!(progress, MemberProgress::Finished) {
-                    still.push(p);
-                }
-            }
-            ready = still;
-            if !moved {
-                let p = ready[0];
-                let ProvenMember { call, pc, .. } = &self.pes[p];
-                return Err(fault!(Deadlock, "{n} members: PE {p} is stuck in call {} at step {pc}", call + 1));
-            }
+        if let Some(p) = interleave(n, self.case.interleaving, |p| self.advance(p))? {
+            let ProvenMember { call, pc, .. } = &self.pes[p];
+            return Err(fault!(Deadlock, "{n} members: PE {p} is stuck in call {} at step {pc}", call + 1));
         }
         Ok(self.steps)
     }
 
-    fn advance(&mut self, p: usize) -> Result<MemberProgress, Fault> {
+    fn advance(&mut self, p: usize) -> Result<Progress, Fault> {
         let index = self.pes[p].call;
-        let Some(call) = self.case.calls.get(index) else { return Ok(MemberProgress::Finished) };
+        let Some(call) = self.case.calls.get(index) else { return Ok(Progress::Finished) };
         let (plan, pc) = (self.plans[index], self.pes[p].pc);
         if !self.pes[p].entered {
             self.enter(p, call.protocol.hand(self.case.shape, &plan))?;
@@ -198,11 +158,11 @@ impl<'a> LineMachine<'a> {
         self.pes[p].clock[p] += 1;
         let moved = self.execute(p, step)?;
         if !moved {
-            return Ok(MemberProgress::Blocked);
+            return Ok(Progress::Blocked);
         }
         self.pes[p].pc += u64::from(step != Move::Done);
         self.steps += 1;
-        Ok(MemberProgress::Moved)
+        Ok(Progress::Moved)
     }
 
     /// The user writes the source and calls.
@@ -210,7 +170,7 @@ impl<'a> LineMachine<'a> {
         let (index, plan) = (self.pes[p].call, self.plans[self.pes[p].call]);
         self.pes[p].clock[p] += 1;
         for at in 0..plan.count {
-            self.write(p, p, at as usize, ProofValue::operand(p as u32, element(&plan, at)))?;
+            self.write(p, p, at as usize, ProofValue::operand(p as u32, element(plan.turn.call, at)))?;
         }
         let pe = &mut self.pes[p];
         (pe.entered, pe.entries[index]) = (true, pe.clock[p]);
@@ -287,7 +247,9 @@ impl<'a> LineMachine<'a> {
     /// Element `at` of the result of a fold.
     fn fold(&mut self, p: usize, operands: Operands, at: u64, len: u64) -> Result<ProofValue, Fault> {
         let mut result: Option<ProofValue> = None;
-        for spot in super::operands(self.case.shape, p as u32, operands, len) {
+        let mut spots = Vec::new();
+        super::operands(self.case.shape, p as u32, operands, len, |spot| spots.push(spot));
+        for spot in spots {
             let value = self.load(p, spot, at)?;
             result = Some(result.map_or(value, |left| left.with(value)));
         }

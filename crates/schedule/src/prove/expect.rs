@@ -31,7 +31,7 @@ pub(super) fn extents(call: &ProofCall, size: u32, number: u64) -> (u64, u64) {
 }
 
 /// The name of an element of the sources of a call.
-pub(super) fn element(number: u64, at: u64) -> u64 {
+pub(crate) fn element(number: u64, at: u64) -> u64 {
     number << 32 | at
 }
 
@@ -61,6 +61,18 @@ fn wanted(call: &ProofCall, size: u32, rank: u32, number: u64) -> Vec<(u64, u64)
     }
 }
 
+/// Whether a value is what a collective has to make of the operands of the PEs `mask`; with no look at their order.
+pub(crate) fn is_right(wanted: Collective, found: ProofValue, element: u64, mask: u64) -> bool {
+    match found {
+        ProofValue::Zero => mask == 0,
+        ProofValue::Undefined => false,
+        ProofValue::Operands { element: of_element, of, repeated, .. } => {
+            let forgiven = wanted == Collective::Reduce(OperatorLaw::Idempotent);
+            of_element == element && of == mask && (!repeated || forgiven)
+        }
+    }
+}
+
 /// Compares dest with what it must be. `trees` remembers the association the first PE came with.
 pub(super) fn check(
     call: &ProofCall,
@@ -72,15 +84,7 @@ pub(super) fn check(
 ) -> Result<(), Fault> {
     for (at, (mask, index)) in wanted(call, size, rank, number).into_iter().enumerate() {
         let found = dest[at];
-        let right = match found {
-            ProofValue::Zero => mask == 0,
-            ProofValue::Undefined => false,
-            ProofValue::Operands { element: e, of, repeated, .. } => {
-                let forgiven = call.wanted == Collective::Reduce(OperatorLaw::Idempotent);
-                e == element(number, index) && of == mask && (!repeated || forgiven)
-            }
-        };
-        if !right {
+        if !is_right(call.wanted, found, element(number, index), mask) {
             return Err(fault!(
                 Result,
                 "call {number}, PE {rank} of {size}: dest[{at}] is {found:x?}, not element {index} of PEs {mask:#x}"

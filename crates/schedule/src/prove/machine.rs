@@ -5,9 +5,8 @@ mod user;
 use super::expect::extents;
 use super::memory::{ProofMemory, ProofValue};
 use super::signal_words::{Word, WordCounter};
-use super::{Case, DestMode, Evidence, Fault, fault};
-use crate::step::{Caller, CallerShare, Loc, Place, Plan, PutSignal, SIGNAL_SETS, Step, Traffic, Turn};
-use alloc::collections::VecDeque;
+use super::{Case, DestMode, Evidence, Fault, Progress, area, fault, interleave};
+use crate::step::{Caller, CallerShare, Loc, Place, Plan, PutSignal, SIGNAL_SETS, Step, Turn};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -43,12 +42,6 @@ struct Write {
     /// The target, and when it saw the signal.
     to: usize,
     seen_at: Option<u32>,
-}
-
-enum Progress {
-    Moved,
-    Blocked,
-    Finished,
 }
 
 pub(super) struct ProofMachine<'a> {
@@ -121,53 +114,12 @@ impl<'a> ProofMachine<'a> {
 
     /// Lets PEs run until all have left or none can go on.
     pub(super) fn run(mut self) -> Result<Evidence, Fault> {
-        let mut ready: VecDeque<usize> = (0..self.pes.len()).collect();
-        let mut random = self.case.interleaving;
-        let mut idle = 0;
-        while let Some(p) = ready.pop_front() {
-            let turns = match self.case.interleaving {
-                0 => 1,
-                1 => u64::MAX,
-                _ => {
-                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    let place = (random >> 33) as usize % (ready.len() + 1);
-                    ready.rotate_left(place.min(ready.len()));
-                    1 + (random >> 55) % 16
-                }
-            };
-            let mut moved = 0;
-            let progress = loop {
-                match self.advance(p)? {
-                    Progress::Moved if moved + 1 < turns => moved += 1,
-                    progress => break progress,
-                }
-            };
-            idle = if moved > 0 || !matches!(progress, Progress::Blocked) { 0 } else { idle + 1 };
-            if !matches!(progress, Progress::Finished) {
-                ready.push_back(p);
-            }
-            // All PEs that are still here were tried many times over in every order, and nothing moved.
-            if idle > 8 * self.pes.len() + 64 && self.stuck(&ready)? {
-                return Err(self.deadlock());
-            }
+        let (size, interleaving) = (self.case.size, self.case.interleaving);
+        if let Some(p) = interleave(self.pes.len(), interleaving, |p| self.advance(p))? {
+            let pe = &self.pes[p];
+            return Err(fault!(Deadlock, "size {size}: PE {p} is stuck in call {} at step {}", pe.call + 1, pe.pc));
         }
         Ok(Evidence { steps: self.steps, puts: self.writes.len() as u64 })
-    }
-
-    /// Tries every PE once.
-    fn stuck(&mut self, ready: &VecDeque<usize>) -> Result<bool, Fault> {
-        for &p in ready {
-            if !matches!(self.advance(p)?, Progress::Blocked) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn deadlock(&self) -> Fault {
-        let p = (0..self.pes.len()).find(|&p| self.pes[p].call < self.case.calls.len()).unwrap_or(0);
-        let pe = &self.pes[p];
-        fault!(Deadlock, "size {}: PE {p} is stuck in call {} at step {}", self.case.size, pe.call + 1, pe.pc)
     }
 
     fn advance(&mut self, p: usize) -> Result<Progress, Fault> {
@@ -181,6 +133,7 @@ impl<'a> ProofMachine<'a> {
                 return Ok(Progress::Blocked);
             }
             self.enter(p)?;
+            return Ok(Progress::Moved);
         }
         let share = self.share(p, index);
         let windows = core::mem::take(&mut self.pes[p].windows);
@@ -372,12 +325,5 @@ impl<'a> ProofMachine<'a> {
             return Err(fault!(Bounds, "{len} elements at {loc:?}, which has {extent}"));
         }
         Ok(start + loc.at as usize)
-    }
-}
-
-fn area(traffic: Traffic, turn: Turn) -> usize {
-    match traffic {
-        Traffic::Synchronising => turn.parity(),
-        Traffic::OneWay { signal_set } => 2 + usize::from(signal_set),
     }
 }

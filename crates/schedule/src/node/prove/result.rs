@@ -3,6 +3,7 @@
 
 use super::{LineMachine, NodeCall, NodePlan};
 use crate::algorithm::{Collective, OperatorLaw};
+use crate::prove::expect::{element, is_right};
 use crate::prove::memory::ProofValue;
 use crate::prove::{Fault, fault};
 use crate::step::Traffic;
@@ -31,39 +32,19 @@ impl LineMachine<'_> {
 
     /// Element `at` of dest, as PE `p` leaves the call.
     fn check(&self, p: usize, call: &NodeCall, plan: &NodePlan, at: u64, found: ProofValue) -> Result<(), Fault> {
-        let size = self.case.shape.size();
-        let operand = |member| ProofValue::operand(member, element(plan, at));
-        let wanted = match call.wanted {
-            Collective::Broadcast => operand(call.root),
-            _ => (1..size).fold(operand(0), |left, member| left.with(operand(member))),
-        };
-        let same = match (call.wanted, found, wanted) {
-            (
-                Collective::Reduce(OperatorLaw::Idempotent | OperatorLaw::Exact),
-                ProofValue::Operands { element, of, repeated, .. },
-                ProofValue::Operands { element: element2, of: of2, .. },
-            ) => {
-                let forgiven = call.wanted == Collective::Reduce(OperatorLaw::Idempotent);
-                element == element2 && of == of2 && (forgiven || !repeated)
-            }
-            _ => found == wanted,
-        };
-        if same {
-            return Ok(());
+        let (size, index, element) = (self.case.shape.size(), self.pes[p].call + 1, element(plan.turn.call, at));
+        let members = if call.wanted == Collective::Broadcast { call.root..call.root + 1 } else { 0..size };
+        let mask = members.clone().fold(0, |mask, member| mask | 1 << member);
+        if !is_right(call.wanted, found, element, mask) {
+            return Err(fault!(
+                Result,
+                "call {index}, PE {p} of {size}: element {at} is {found:x?}, not that of PEs {mask:#x}"
+            ));
         }
-        let index = self.pes[p].call + 1;
-        // All operands are there, once each, and it is not the fold in team order.
-        let all = matches!((found, wanted), (ProofValue::Operands { element: e, of: o, .. }, ProofValue::Operands { element, of, .. })
-            if (e, o) == (element, of));
-        Err(if all {
-            fault!(Association, "call {index}: PE {p} of {size} associates element {at} its own way")
-        } else {
-            fault!(Result, "call {index}, PE {p} of {size}: element {at} is {found:x?}, not {wanted:x?}")
-        })
+        let in_order = members.map(|member| ProofValue::operand(member, element)).reduce(ProofValue::with);
+        if call.wanted == Collective::Reduce(OperatorLaw::FixedTree) && Some(found) != in_order {
+            return Err(fault!(Association, "call {index}: PE {p} of {size} associates element {at} its own way"));
+        }
+        Ok(())
     }
-}
-
-/// The name of an element of the sources of a call.
-pub(super) fn element(plan: &NodePlan, at: u64) -> u64 {
-    plan.turn.call << 32 | at
 }
