@@ -25,6 +25,12 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
+    /// Of the caller's words, in place, by an operator that forgives repetition.
+    pub(crate) fn of_words(kernel: Kernel, words: &mut [u64]) -> Self {
+        let (dest, n) = (words.as_mut_ptr().cast(), words.len());
+        Self { law: OperatorLaw::Idempotent, kernel, element: size_of::<u64>(), dest, source: dest, n }
+    }
+
     /// The facts on which its way depends.
     pub(crate) fn facts(&self) -> ReduceFacts {
         let Self { law, element, n, .. } = *self;

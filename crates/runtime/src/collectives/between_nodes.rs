@@ -29,8 +29,8 @@ use core::mem::MaybeUninit;
 use core::ptr;
 
 use oxshmem_reduce::{And, Kernel, Max, Store};
+use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::algorithm::census::Round;
-use oxshmem_schedule::algorithm::{Collective, OperatorLaw};
 use oxshmem_schedule::step::{Algorithm, Caller, CallerShare, Plan};
 use oxshmem_schedule::way::size_limits::PRIVATE_SCRATCH;
 use oxshmem_schedule::way::{CollectiveWay, LeaderSchedule, NodeShares, Reach};
@@ -39,7 +39,7 @@ use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::facts;
 use crate::collectives::run::{self, Arrays, NO_SHARE};
-use crate::collectives::unanimity::{fill_with_complements, had_same_words};
+use crate::collectives::unanimity::are_same;
 use crate::memory::control::{PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING};
 use crate::network;
 use crate::teams::span::Span;
@@ -237,8 +237,7 @@ pub(crate) fn greatest(call: Call<'_>, span: &Span, number: u64) -> u64 {
 }
 
 fn words_of(call: Call<'_>, span: &Span, kernel: Kernel, words: &mut [u64]) {
-    let (dest, n) = (words.as_mut_ptr().cast(), words.len());
-    let words = Reduction { law: OperatorLaw::Idempotent, kernel, element: 8, dest, source: dest, n };
+    let words = Reduction::of_words(kernel, words);
     let (team, nodes) = (facts::of_team(call.team), facts::of_span(call.team, span));
     let way = team.combining(&nodes, words.facts());
     let way = way.unwrap_or_else(|| unreachable!("the standard dissemination has room among {MOST_NODES} leaders"));
@@ -248,9 +247,8 @@ fn words_of(call: Call<'_>, span: &Span, kernel: Kernel, words: &mut [u64]) {
 
 /// Whether all members have the same words, at most three; all learn the same.
 pub(crate) fn agree(call: Call<'_>, span: &Span, words: &[u64]) -> bool {
-    let mut both = [0; PAYLOAD_WORDS - 1];
-    let both = &mut both[..2 * words.len()];
-    fill_with_complements(both, words);
-    all_of(call, span, both);
-    had_same_words(both)
+    are_same(words, |both| {
+        all_of(call, span, both);
+        true
+    })
 }

@@ -22,14 +22,14 @@ use oxshmem_schedule::algorithm::OperatorLaw;
 use oxshmem_schedule::node::chain::PieceChain;
 use oxshmem_schedule::node::relay::Relay;
 use oxshmem_schedule::node::tree::LineTree;
-use oxshmem_schedule::node::{Load, Move, NodeMembers, NodePlace, NodePlan, Operands, Protocol, Spot};
+use oxshmem_schedule::node::{self, Load, Move, NodePlace, NodePlan, Operands, Protocol, Spot};
 use oxshmem_schedule::step::Traffic;
 
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::lookout::{nudge, until_reached, until_told};
-use crate::collectives::unanimity::{fill_with_complements, had_same_words};
+use crate::collectives::unanimity::are_same;
 use crate::memory::control::{Line, PAYLOAD_WORDS};
 use crate::teams::cache_levels::{self, Hierarchy};
 
@@ -85,21 +85,8 @@ unsafe fn reduce_short(call: Call<'_>, reduction: Reduction) -> bool {
 
 /// Whether all members have the same words, at most three; all learn the same. `false` also if they have not enough lines.
 pub(crate) fn agree(call: Call<'_>, words: &[u64]) -> bool {
-    let mut both = [0_u64; PAYLOAD_WORDS - 1];
-    let both = &mut both[..2 * words.len()];
-    fill_with_complements(both, words);
-    let (dest, n) = (both.as_mut_ptr().cast::<u8>(), both.len());
-    let and = Reduction {
-        law: OperatorLaw::Idempotent,
-        kernel: Kernel::of::<And, u64>(),
-        element: size_of::<u64>(),
-        dest,
-        source: dest,
-        n,
-    };
     // SAFETY: a short reduction touches no other member's arrays, and these are the caller's.
-    let has_lines = unsafe { reduce_short(call, and) };
-    has_lines && had_same_words(both)
+    are_same(words, |both| unsafe { reduce_short(call, Reduction::of_words(Kernel::of::<And, u64>(), both)) })
 }
 
 /// A broadcast through the levels, for which the members have enough lines.
@@ -262,26 +249,10 @@ impl Play<'_> {
     /// The elements are there, and no other member writes them now.
     unsafe fn fold(&self, into: Spot, operands: Operands, len: u64, sources: &mut Vec<*const u8>) {
         let kernel = self.data.kernel.expect("only reductions fold");
-        let shape = &self.hierarchy.shape;
-        let at = |spot: Spot| self.locate(spot, len).cast_const();
-        let source = |of: u32, begin: u64| at(Spot { of, place: NodePlace::Source, at: begin });
         sources.clear();
-        match operands {
-            Operands::Pair(left, right) => sources.extend([left, right].map(at)),
-            Operands::Hands => sources.extend((0..shape.size()).map(|member| {
-                at(Spot { of: self.call.team.my, place: NodePlace::Hand, at: u64::from(shape.place(member)) * len })
-            })),
-            Operands::Sources { before, of, at: begin } => {
-                sources.extend(before.map(at));
-                match of {
-                    NodeMembers::All => sources.extend((0..shape.size()).map(|member| source(member, begin))),
-                    NodeMembers::Group { in_order, group } => {
-                        let members = shape.groups(in_order).members(group);
-                        sources.extend(members.iter().map(|&member| source(member, begin)));
-                    }
-                }
-            }
-        }
+        node::operands(&self.hierarchy.shape, self.call.team.my, operands, len, |spot| {
+            sources.push(self.locate(spot, len).cast_const());
+        });
         // SAFETY: the caller vouches for the elements; the result lies in the place of an operand or apart from all.
         unsafe { kernel.fold(self.locate(into, len), sources, len as usize, Store::Cached) };
     }

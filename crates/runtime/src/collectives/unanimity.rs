@@ -4,16 +4,27 @@
 //! member with the bit clears the complement. So each member contributes its words and their complements. All have the same words if each
 //! result of a word is the complement of the result of its complement.
 
+use crate::memory::control::PAYLOAD_WORDS;
+
+/// Whether all members have the same words, at most three. `and` makes the bitwise and of all members' words, and
+/// returns whether it could.
+pub(super) fn are_same(words: &[u64], and: impl FnOnce(&mut [u64]) -> bool) -> bool {
+    let mut both = [0; PAYLOAD_WORDS - 1];
+    let both = &mut both[..2 * words.len()];
+    fill_with_complements(both, words);
+    and(both) && had_same_words(both)
+}
+
 /// Fills `both` with the words that a member contributes to the and: `words`, and behind them their complements. `both` is twice as long as
 /// `words`.
-pub(super) fn fill_with_complements(both: &mut [u64], words: &[u64]) {
+fn fill_with_complements(both: &mut [u64], words: &[u64]) {
     let (kept, complements) = both.split_at_mut(words.len());
     kept.copy_from_slice(words);
     complements.iter_mut().zip(words).for_each(|(complement, word)| *complement = !word);
 }
 
 /// Whether all members have contributed the same words, by the and of what they have contributed.
-pub(super) fn had_same_words(both: &[u64]) -> bool {
+fn had_same_words(both: &[u64]) -> bool {
     let (kept, complements) = both.split_at(both.len() / 2);
     kept.iter().zip(complements).all(|(word, complement)| *word == !complement)
 }

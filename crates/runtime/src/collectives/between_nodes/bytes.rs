@@ -8,7 +8,6 @@ use core::ptr;
 use oxshmem_base::planted;
 
 use oxshmem_reduce::{Kernel, Or};
-use oxshmem_schedule::algorithm::OperatorLaw;
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::LeaderSchedule;
 use oxshmem_transport::{Region, Remote};
@@ -74,15 +73,12 @@ pub(super) unsafe fn give(call: Call<'_>, member: u32, to: *mut u8, from: *const
 /// As for `collectives::broadcast`.
 pub(super) unsafe fn broadcast_short(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
     let mut words = [0_u64; PAYLOAD_WORDS];
-    let payload: *mut u8 = words.as_mut_ptr().cast();
-    let law = OperatorLaw::Idempotent;
-    let (kernel, n) = (Kernel::of::<Or, u64>(), spread.bytes.div_ceil(8));
-    let everybody = Reduction { law, kernel, element: 8, dest: payload, source: payload, n };
+    let everybody = Reduction::of_words(Kernel::of::<Or, u64>(), &mut words[..spread.bytes.div_ceil(8)]);
     // SAFETY: at most a payload.
     unsafe {
-        spread.lay(call.team.my, payload);
+        spread.lay(call.team.my, everybody.dest);
         combine(call, span, way, everybody);
-        spread.take(call.team.my, payload);
+        spread.take(call.team.my, everybody.dest);
     }
 }
 
