@@ -149,7 +149,7 @@ impl Schedule {
     }
 
     /// Whether each word is signalled at most once in a call, so that data which comes inline with the signal may wait in the mailbox
-    /// of the word until the wait for it copies it to its place. Proven with [`prove::Case::inline`](crate::prove::Case).
+    /// of the word until the wait for it copies it to its place. Proven with `prove::Case::inline`.
     pub const fn allows_inline(&self) -> bool {
         matches!(
             self,
@@ -170,7 +170,7 @@ impl Schedule {
     }
 
     /// Whether the source of a put stays as it is until the target has seen the signal, or the call is over, so that the network
-    /// may read it late, without a copy. Proven with [`prove::Case::zero_copy`](crate::prove::Case).
+    /// may read it late, without a copy. Proven with `prove::Case::zero_copy`.
     pub const fn allows_zero_copy(&self) -> bool {
         matches!(
             self,
@@ -187,7 +187,7 @@ impl Schedule {
     }
 
     /// Whether operands may land in dest, where the results go, if that is not the source and every member is ready: then the
-    /// size of the scratch does not bound the length. Proven with [`prove::Case::lands`](crate::prove::Case).
+    /// size of the scratch does not bound the length. Proven with `prove::Case::lands`.
     pub const fn lands_in_dest(&self) -> bool {
         matches!(self, Self::RingReduce(_))
     }

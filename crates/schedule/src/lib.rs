@@ -2,8 +2,9 @@
 //!
 //! [`strided_team`] is the arithmetic of team membership, [`lease`] the agreement on a team's place in memory. [`step`] says
 //! what a schedule is made of, [`algorithm`] holds the schedules, [`choose`](choose::choose) has the tables of schedules, and
-//! [`way`] chooses how a collective goes. With the feature `tools`, `prove` runs them in an abstract machine, `simulate` on a model network, and `print` writes them down. [`node`] holds the
-//! protocols by which members meet in the memory of one node, in the same style.
+//! [`way`] chooses how a collective goes. In tests `prove` runs them in an abstract machine. With the feature `tools`, `simulate` runs them on
+//! a model network, and `print` writes them down. [`node`] holds the protocols by which members meet in the memory of one node, in the same
+//! style.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -17,8 +18,8 @@ pub mod lease;
 pub mod node;
 #[cfg(feature = "tools")]
 pub mod print;
-#[cfg(feature = "tools")]
-pub mod prove;
+#[cfg(test)]
+mod prove;
 #[cfg(feature = "tools")]
 pub mod simulate;
 pub mod step;

@@ -2,8 +2,8 @@
 //!
 //! A protocol is a pure function from (shape, plan, member, program counter) to one [`Move`]. A [`Shape`] says which
 //! members are close to each other, level by level, so that a move names the line and the member whose line it is, and a
-//! tool knows how far the line has to travel. With the feature `tools`, `prove` runs protocols in an abstract machine
-//! that rejects whatever some timing could break, and `coherence` runs them on a model of a machine's caches.
+//! tool knows how far the line has to travel. In tests `prove` runs protocols in an abstract machine
+//! that rejects whatever some timing could break. With the feature `tools`, `coherence` runs them on a model of a machine's caches.
 //!
 //! # The promises between a protocol and the memory it runs on
 //!
@@ -28,8 +28,8 @@ pub mod tree;
 
 #[cfg(feature = "tools")]
 pub mod coherence;
-#[cfg(feature = "tools")]
-pub mod prove;
+#[cfg(test)]
+mod prove;
 
 pub use shape::{Level, MemberGroups, Shape};
 

@@ -22,16 +22,12 @@ mod machine;
 pub(crate) mod memory;
 mod signal_words;
 
-#[cfg(test)]
 mod levels;
-#[cfg(test)]
 mod mutants;
-#[cfg(test)]
 mod suite;
-#[cfg(test)]
 mod zero_copy;
 
-pub use cone::prove_invariant;
+pub(crate) use cone::prove_invariant;
 
 use crate::algorithm::Collective;
 use crate::step::{Algorithm, Traffic, Turn};
@@ -41,7 +37,7 @@ use core::fmt;
 
 /// How the caller treats dest between calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DestMode {
+pub(crate) enum DestMode {
     /// The same dest again without synchronisation: allowed for reductions, forbidden by the standard elsewhere.
     Same,
     /// The same dest again, after the user has synchronised.
@@ -52,49 +48,49 @@ pub enum DestMode {
 
 /// One call of a sequence.
 #[derive(Clone, Copy)]
-pub struct ProofCall<'a> {
+pub(crate) struct ProofCall<'a> {
     /// The algorithm under proof.
-    pub algorithm: &'a dyn Algorithm,
+    pub(crate) algorithm: &'a dyn Algorithm,
     /// The result that it has to achieve.
-    pub wanted: Collective,
+    pub(crate) wanted: Collective,
     /// Elements, as in [`Plan::count`](crate::step::Plan).
-    pub count: u64,
+    pub(crate) count: u64,
     /// The root of a broadcast.
-    pub root: u32,
+    pub(crate) root: u32,
 }
 
 /// A sequence of calls on one team.
 #[derive(Clone, Copy)]
-pub struct Case<'a> {
+pub(crate) struct Case<'a> {
     /// Members, 1 to 64.
-    pub size: u32,
+    pub(crate) size: u32,
     /// The calls, back to back.
-    pub calls: &'a [ProofCall<'a>],
+    pub(crate) calls: &'a [ProofCall<'a>],
     /// How dest is used.
-    pub mode: DestMode,
+    pub(crate) mode: DestMode,
     /// Whether dest is source; for reductions and scans.
-    pub in_place: bool,
+    pub(crate) in_place: bool,
     /// Data of a put that sets a word waits beside the word until the wait for it takes the data to its place. So
     /// nothing but mailboxes is written remotely.
-    pub inline: bool,
+    pub(crate) inline: bool,
     /// A put may read its operand until the target sees the signal; calls end when all their puts have been read.
-    pub zero_copy: bool,
+    pub(crate) zero_copy: bool,
     /// Operands land in dest, from the start of it on, and there is no scratch.
-    pub lands: bool,
+    pub(crate) lands: bool,
     /// Which interleaving: 0 in turns, 1 each PE as far as it gets, others at random.
-    pub interleaving: u64,
+    pub(crate) interleaving: u64,
 }
 
 impl<'a> Case<'a> {
     /// The calls with two arrays and scratch, put as they are and sent at once.
-    pub fn new(size: u32, calls: &'a [ProofCall<'a>], mode: DestMode, interleaving: u64) -> Self {
+    pub(crate) fn new(size: u32, calls: &'a [ProofCall<'a>], mode: DestMode, interleaving: u64) -> Self {
         Self { size, calls, mode, in_place: false, inline: false, zero_copy: false, lands: false, interleaving }
     }
 }
 
 /// The error that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultKind {
+pub(crate) enum FaultKind {
     /// An element of dest is not what it should be.
     Result,
     /// PEs hold different associations of one result.
@@ -119,11 +115,11 @@ pub enum FaultKind {
 
 /// A rejected case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub(crate) struct Fault {
     /// The rule that is broken.
-    pub kind: FaultKind,
+    pub(crate) kind: FaultKind,
     /// Where and how.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 impl fmt::Display for Fault {
@@ -134,15 +130,15 @@ impl fmt::Display for Fault {
 
 /// The cost of an accepted case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Evidence {
+pub(crate) struct Evidence {
     /// Steps of all PEs.
-    pub steps: u64,
+    pub(crate) steps: u64,
     /// Puts of all PEs.
-    pub puts: u64,
+    pub(crate) puts: u64,
 }
 
 /// Runs the case; an error names the first rule that was broken.
-pub fn prove(case: &Case) -> Result<Evidence, Fault> {
+pub(crate) fn prove(case: &Case) -> Result<Evidence, Fault> {
     machine::ProofMachine::new(case).run()
 }
 

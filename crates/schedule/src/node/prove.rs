@@ -20,9 +20,7 @@
 mod memory;
 mod result;
 
-#[cfg(test)]
 mod mutants;
-#[cfg(test)]
 mod suite;
 
 use self::memory::{LineCounter, NodeCell, ProvenLine};
@@ -40,32 +38,32 @@ const ENDLESS: u64 = 1 << 20;
 
 /// One call of a sequence.
 #[derive(Clone, Copy)]
-pub struct NodeCall<'a> {
+pub(crate) struct NodeCall<'a> {
     /// The protocol under proof.
-    pub protocol: &'a dyn Protocol,
+    pub(crate) protocol: &'a dyn Protocol,
     /// The result that it has to achieve: a synchronisation, a reduction or a broadcast.
-    pub wanted: Collective,
+    pub(crate) wanted: Collective,
     /// Elements of the arrays.
-    pub count: u64,
+    pub(crate) count: u64,
     /// The root of a broadcast.
-    pub root: u32,
+    pub(crate) root: u32,
 }
 
 /// A sequence of calls on one team.
 #[derive(Clone, Copy)]
-pub struct NodeCase<'a> {
+pub(crate) struct NodeCase<'a> {
     /// The team, of 64 members at most.
-    pub shape: &'a Shape,
+    pub(crate) shape: &'a Shape,
     /// The calls, back to back, on the same arrays, with no synchronisation of the user's between them.
-    pub calls: &'a [NodeCall<'a>],
+    pub(crate) calls: &'a [NodeCall<'a>],
     /// Whether dest is source.
-    pub in_place: bool,
+    pub(crate) in_place: bool,
     /// Elements that a line carries.
-    pub line: u64,
+    pub(crate) line: u64,
     /// Elements of a piece of a long array.
-    pub piece: u64,
+    pub(crate) piece: u64,
     /// Which interleaving: 0 in turns, 1 each member as far as it gets, others at random.
-    pub interleaving: u64,
+    pub(crate) interleaving: u64,
 }
 
 /// A member between its steps.
@@ -97,7 +95,7 @@ struct LineMachine<'a> {
 }
 
 /// Runs the case and returns the number of steps of all members; an error names the first rule that was broken.
-pub fn prove(case: &NodeCase) -> Result<u64, Fault> {
+pub(crate) fn prove(case: &NodeCase) -> Result<u64, Fault> {
     LineMachine::new(case).run()
 }
 

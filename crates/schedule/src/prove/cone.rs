@@ -111,7 +111,7 @@ fn key(loc: Loc) -> Key {
 }
 
 /// Proves the result of an invariant reduction of one element for any size; returns the steps of a PE.
-pub fn prove_invariant(algorithm: &dyn Algorithm, size: u32, law: OperatorLaw) -> Result<u64, Fault> {
+pub(crate) fn prove_invariant(algorithm: &dyn Algorithm, size: u32, law: OperatorLaw) -> Result<u64, Fault> {
     let (plan, n) = (Plan::new(size, 1), u64::from(size));
     let moved = Symmetry::of(algorithm, &plan, size);
     let mut runs: BTreeMap<Key, ConeRun> = [((0, 0), ConeRun { last: 0, len: 1 })].into();
