@@ -257,14 +257,12 @@ fn area_piece(schedule: &Schedule, plan: &Plan, element: usize) -> Option<u64> {
         let bytes = schedule.scratch(&plan).checked_mul(element as u64);
         schedule.words(&plan) as usize <= words && bytes.is_some_and(|bytes| bytes <= AREA_SCRATCH as u64)
     };
-    let mut count = plan.count;
-    while !has_room(count) {
-        if count <= 1 {
-            return None;
-        }
-        count = count.div_ceil(2);
-    }
-    Some(count)
+    largest_piece(plan.count, has_room)
+}
+
+/// Of `count` elements all, or the half of them, and so on: the most for which there is room.
+fn largest_piece(count: u64, has_room: impl Fn(u64) -> bool) -> Option<u64> {
+    core::iter::successors(Some(count), |&count| (count > 1).then(|| count.div_ceil(2))).find(|&count| has_room(count))
 }
 
 #[cfg(test)]

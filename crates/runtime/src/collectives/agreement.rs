@@ -2,9 +2,7 @@
 
 use oxshmem_base::Error;
 
-use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
-use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::start::state;
@@ -39,18 +37,7 @@ pub(crate) fn agree_on_choice(world: &TeamState, call: &'static str) {
 
 fn require_equal(world: &TeamState, call: &'static str, mine: SharedTerms) {
     let meeting = Call::of(world, call, CallKind::Init);
-    let words = mine.words();
-    if let Some(span) = &world.span
-        && between_nodes::agree(meeting, span, &words)
-    {
-        return;
-    }
-    let mut other = None;
-    node_exchange::exchange(meeting, &words, |member, theirs| {
-        let theirs = [theirs[0], theirs[1]];
-        other = other.or((theirs != words).then_some((member, theirs)));
-    });
-    if let Some((other, theirs)) = other {
+    if let Some((other, theirs)) = meeting.first_other(mine.words()) {
         errors::fail(&differ(call, (world.my, mine), (other, SharedTerms::of_words(theirs))));
     }
 }

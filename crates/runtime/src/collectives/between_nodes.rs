@@ -14,16 +14,15 @@ mod broadcast_ring;
 pub(crate) mod buffer_leases;
 pub(crate) mod bytes;
 mod channel;
-mod eager;
+pub(crate) mod eager;
 #[cfg(test)]
 pub(super) mod every_order;
-mod in_flight;
 mod leader_wire;
 mod line_exchange;
 mod meeting;
 mod parts;
-mod reduce;
-mod slices;
+pub(crate) mod reduce;
+pub(crate) mod slices;
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -33,9 +32,9 @@ use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::algorithm::census::Round;
 use oxshmem_schedule::step::{Algorithm, Caller, CallerShare, Plan};
 use oxshmem_schedule::way::size_limits::PRIVATE_SCRATCH;
-use oxshmem_schedule::way::{CollectiveWay, LeaderSchedule, NodeShares, Reach};
+use oxshmem_schedule::way::{LeaderSchedule, NodeShares, Reach};
 
-use crate::collectives::arguments::{Reduction, Spread};
+use crate::collectives::arguments::Reduction;
 use crate::collectives::call::Call;
 use crate::collectives::facts;
 use crate::collectives::run::{self, Arrays, NO_SHARE};
@@ -45,15 +44,12 @@ use crate::network;
 use crate::teams::span::Span;
 
 use channel::Exchange;
-use in_flight::InFlightBytes;
-use leader_wire::{Leaders, There};
+use leader_wire::{InFlightBytes, Leaders, There};
 use meeting::{gather_node, meet_here, release};
 
 pub(crate) use blocks::{alltoall, gather};
 pub(crate) use channel::give_back;
-pub(crate) use eager::{by_ring, fold_first};
 pub(crate) use line_exchange::exchange;
-pub(crate) use reduce::scan;
 
 /// The most PEs of a job over several nodes: the largest job that the tests look at. No room depends on it.
 pub(crate) const MOST_PES: u32 = 1_200_000;
@@ -65,41 +61,6 @@ const HEADER: usize = 8;
 /// Slots that teams may have: on one node all; on several those with mailboxes, but for the slots of the registry.
 pub(crate) fn slots() -> usize {
     if network::is_open() { SPANNING - REGISTRY } else { SLOTS }
-}
-
-/// A reduction between nodes, by the way that was chosen.
-///
-/// # Safety
-/// As for `collectives::reduce`.
-pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, way: CollectiveWay, reduction: Reduction) {
-    // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
-    unsafe {
-        match way {
-            CollectiveWay::Inline(way) => combine(call, span, way, reduction),
-            CollectiveWay::Eager(way) => eager::reduce(call, span, way, reduction),
-            CollectiveWay::Gathered(way) => eager::fold_first(call, span, way, reduction, call.team.size),
-            CollectiveWay::Slices { parts, results } => slices::reduce(call, span, parts, results, reduction),
-            CollectiveWay::Rendezvous(way) => reduce::reduce_by_nodes(call, span, way, reduction),
-            CollectiveWay::Members => reduce::reduce_in_order(call, reduction),
-            way => unreachable!("a reduction between nodes does not go by {way:?}"),
-        }
-    }
-}
-
-/// A broadcast between nodes, by the way that was chosen.
-///
-/// # Safety
-/// As for `collectives::broadcast`.
-pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, way: CollectiveWay, spread: Spread) {
-    // SAFETY: the caller promises symmetric arrays with the bytes.
-    unsafe {
-        match way {
-            CollectiveWay::Gathered(way) => eager::broadcast(call, span, way, spread),
-            CollectiveWay::Inline(way) => bytes::broadcast_short(call, span, way, spread),
-            CollectiveWay::Rendezvous(way) => bytes::broadcast(call, span, way, spread),
-            way => unreachable!("a broadcast between nodes does not go by {way:?}"),
-        }
-    }
 }
 
 /// All members take part in counting the run; the leaders run it. `there` is where others have the leader's dest.
@@ -185,7 +146,7 @@ unsafe fn gather_parts(
 /// # Safety
 /// `dest` and `source` have `n` elements of `element` bytes.
 #[cold]
-unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
+pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
     let Reduction { kernel, element, dest, source, n, .. } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
     let exchange = Exchange::begin(call, span);

@@ -7,7 +7,7 @@ use oxshmem_schedule::way::CollectiveWay;
 use oxshmem_schedule::way::size_limits::NODE_POST;
 
 use crate::collectives::arguments::Spread;
-use crate::collectives::between_nodes;
+use crate::collectives::between_nodes::{bytes, eager};
 use crate::collectives::call::Call;
 use crate::collectives::levels;
 use crate::collectives::limits::PAYLOAD_BYTES;
@@ -44,7 +44,7 @@ pub(crate) unsafe fn broadcast(
     // SAFETY: the caller promises symmetric arrays of `bytes` bytes.
     unsafe {
         match call.team.is_plain() {
-            true if call.team.posts && bytes <= NODE_POST => eager(call, spread),
+            true if call.team.posts && bytes <= NODE_POST => by_posts(call, spread),
             true if bytes <= PAYLOAD_BYTES => in_payload(call, spread),
             true => by_loads(call, spread),
             false => by_choice(call, spread),
@@ -64,7 +64,7 @@ unsafe fn by_choice(call: Call<'_>, spread: Spread) {
     let mut way = way::of(call, asked);
     if let (CollectiveWay::Ring(tree), Some(span)) = (way, &call.team.span) {
         // SAFETY: the caller promises symmetric arrays of `bytes` bytes.
-        if unsafe { between_nodes::by_ring(call, span, tree, spread) } {
+        if unsafe { eager::by_ring(call, span, tree, spread) } {
             return;
         }
         way = way::by(call, |team| asked.of(&team.without_ring()));
@@ -76,12 +76,14 @@ unsafe fn by_choice(call: Call<'_>, spread: Spread) {
                 let plan = Plan { root, root_apart: !to_root, ..Plan::new(call.team.size, bytes as u64) };
                 run::on_node(call, schedule, piece, plan, Arrays { dest, room: bytes, source, ..Arrays::NONE });
             }
-            (CollectiveWay::NodeEager, _) => eager(call, spread),
+            (CollectiveWay::NodeEager, _) => by_posts(call, spread),
             (CollectiveWay::Exchange, _) => in_payload(call, spread),
             (CollectiveWay::Levels, _) => levels::broadcast(call, spread),
             (CollectiveWay::Members, None) => by_loads(call, spread),
-            (way, Some(span)) => between_nodes::broadcast(call, span, way, spread),
-            (way, None) => unreachable!("a broadcast on a node does not go by {way:?}"),
+            (CollectiveWay::Gathered(way), Some(span)) => eager::broadcast(call, span, way, spread),
+            (CollectiveWay::Inline(way), Some(span)) => bytes::broadcast_short(call, span, way, spread),
+            (CollectiveWay::Rendezvous(way), Some(span)) => bytes::broadcast(call, span, way, spread),
+            (way, _) => unreachable!("a broadcast does not go by {way:?}"),
         }
     }
 }
@@ -109,7 +111,7 @@ unsafe fn by_loads(call: Call<'_>, spread: Spread) {
 /// # Safety
 /// As for [`broadcast`]; the bytes fit an entry.
 #[inline(always)]
-unsafe fn eager(call: Call<'_>, spread: Spread) {
+unsafe fn by_posts(call: Call<'_>, spread: Spread) {
     let Spread { dest, source, bytes, root, to_root } = spread;
     // SAFETY: the caller promises symmetric arrays of `bytes` bytes, which fit an entry.
     unsafe {

@@ -56,15 +56,10 @@ impl Call<'_> {
     /// name the same ones, at most three.
     pub(crate) fn enter_to_read<const N: usize>(self, arrays: [(&'static str, *const u8); N]) {
         let words = arrays.map(|(_, array)| self.compared_name(array));
-        if self.have_same(&words) {
-            return;
+        if let Some((member, theirs)) = self.first_other(words) {
+            let other = (0..N).find(|&at| words[at] != theirs[at]).unwrap_or(0);
+            self.other_array(member, arrays[other].0);
         }
-        node_exchange::exchange(self, &words, |member, theirs| {
-            let other = arrays.iter().zip(words.iter().zip(theirs)).find(|(_, (mine, theirs))| mine != theirs);
-            if let Some(((argument, _), _)) = other {
-                self.other_array(member, argument);
-            }
-        });
     }
 
     /// Whether all members have the same words, at most three. They meet by this for the price of a barrier: no member looks at what each of
@@ -80,18 +75,26 @@ impl Call<'_> {
     /// have the same word about their `source`.
     pub(crate) fn enter_to_write(self, dest: *const u8, bytes: usize, source: u64) {
         let words = [self.compared_name(dest), bytes as u64, source];
-        if self.have_same(&words) {
-            return;
-        }
-        // Between nodes and in large teams this only finds out which member differs.
-        node_exchange::exchange(self, &words, |member, theirs| {
+        if let Some((member, theirs)) = self.first_other(words) {
             if theirs[..2] != words[..2] {
                 self.other_destination(member, dest, bytes);
             }
-            if theirs[2] != source {
-                self.other_array(member, "source");
-            }
+            self.other_array(member, "source");
+        }
+    }
+
+    /// The members meet. Returns the first one that has other words than the caller, at most three, and these.
+    pub(crate) fn first_other<const N: usize>(self, words: [u64; N]) -> Option<(u32, [u64; N])> {
+        if self.have_same(&words) {
+            return None;
+        }
+        let mut other = None;
+        // Between nodes and in large teams this only finds out which member differs.
+        node_exchange::exchange(self, &words, |member, theirs| {
+            let theirs = core::array::from_fn(|at| theirs[at]);
+            other = other.or((theirs != words).then_some((member, theirs)));
         });
+        other
     }
 
     /// Ends the job: `member` names another array than the caller for an argument that members read from each other.

@@ -7,7 +7,8 @@ use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::CollectiveWay;
 
 use crate::collectives::arguments::{Reduction, allowed};
-use crate::collectives::between_nodes;
+use crate::collectives::between_nodes::reduce::{reduce_by_nodes, reduce_in_order};
+use crate::collectives::between_nodes::{self, eager, slices};
 use crate::collectives::call::{Call, member_share};
 use crate::collectives::levels;
 use crate::collectives::limits::PAYLOAD_BYTES;
@@ -76,8 +77,17 @@ unsafe fn by(call: Call<'_>, way: CollectiveWay, reduction: Reduction) {
             (CollectiveWay::NodeEager, _) => fold_first(call, reduction, call.team.size),
             (CollectiveWay::Members, None) if call.team.size == 1 => ptr::copy(source, dest, n * element),
             (CollectiveWay::Members, None) => in_slices(call, kernel, element, dest, source, n),
-            (way, Some(span)) => between_nodes::reduce(call, span, way, reduction),
-            (way, None) => unreachable!("a reduction on a node does not go by {way:?}"),
+            (CollectiveWay::Inline(way), Some(span)) => between_nodes::combine(call, span, way, reduction),
+            (CollectiveWay::Eager(way), Some(span)) => eager::reduce(call, span, way, reduction),
+            (CollectiveWay::Gathered(way), Some(span)) => {
+                eager::fold_first(call, span, way, reduction, call.team.size);
+            }
+            (CollectiveWay::Slices { parts, results }, Some(span)) => {
+                slices::reduce(call, span, parts, results, reduction);
+            }
+            (CollectiveWay::Rendezvous(way), Some(span)) => reduce_by_nodes(call, span, way, reduction),
+            (CollectiveWay::Members, Some(_)) => reduce_in_order(call, reduction),
+            (way, _) => unreachable!("a reduction does not go by {way:?}"),
         }
     }
 }

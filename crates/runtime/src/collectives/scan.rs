@@ -8,7 +8,7 @@ use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::{CollectiveWay, ReduceFacts};
 
 use crate::collectives::arguments::{Reduction, allowed};
-use crate::collectives::between_nodes;
+use crate::collectives::between_nodes::{self, eager};
 use crate::collectives::call::{Call, member_share};
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
@@ -54,11 +54,11 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
     }
     if let (CollectiveWay::Gathered(way), Some(span)) = (way, &call.team.span) {
         // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint; at most all members come up to itself.
-        return unsafe { between_nodes::fold_first(call, span, way, reduction, terms) };
+        return unsafe { eager::fold_first(call, span, way, reduction, terms) };
     }
     if call.team.span.is_some() {
         // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
-        return unsafe { between_nodes::scan(call, dest, source, n, inclusive) };
+        return unsafe { between_nodes::reduce::scan(call, dest, source, n, inclusive) };
     }
     call.enter_to_write(dest.cast(), bytes, call.compared_name(source.cast()));
     let (begin, end) = member_share(n, size_of::<T>(), call.team.my as usize, call.team.size as usize);

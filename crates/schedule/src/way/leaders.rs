@@ -1,5 +1,6 @@
 //! How the leaders of nodes run a schedule: which messages are inline, where operands land, how long the pieces are.
 
+use super::largest_piece;
 use super::size_limits::{
     MAILBOX_WORDS, MESSAGE_HEAD, PRIVATE_SCRATCH, SCRATCH, SIGNAL_SET_WORDS, WORD_CONTENT, WORDS,
 };
@@ -67,13 +68,7 @@ impl LeaderSchedule {
             bytes(scratch).is_some_and(|bytes| bytes <= room)
         };
         let lands = reach == Reach::Operands && schedule.lands_in_dest();
-        let mut piece = plan.count;
-        while !lands && !has_room(piece) {
-            if piece <= 1 {
-                return None;
-            }
-            piece = piece.div_ceil(2);
-        }
+        let piece = if lands { plan.count } else { largest_piece(plan.count, has_room)? };
         Some(Self { schedule, mailbox, private: false, lands, piece })
     }
 

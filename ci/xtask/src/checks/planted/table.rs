@@ -201,7 +201,7 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
     .modelled(&["runtime/src/collectives/between_nodes/broadcast_ring/model.rs"]),
     argument(
         "arrays that the network reads are taken back when it has read them",
-        "runtime/src/collectives/between_nodes/in_flight.rs",
+        WIRE,
         &[sim("local-completion-skipped", "a collective ends while the network reads its arrays", IN_A_ROW)],
     ),
     argument(

@@ -4,14 +4,12 @@ use core::ops::Range;
 use core::ptr;
 
 use oxshmem_schedule::way::size_limits::PART_HEAD;
-use oxshmem_schedule::way::{CollectiveWay, LeaderSchedule, PartExchange};
-use oxshmem_transport::{Region, Remote};
+use oxshmem_schedule::way::{CollectiveWay, PartExchange};
 
-use super::bytes::{copy_from_leader, fetched, there};
+use super::bytes::{copy_from_leader, fetch, fetched, there};
 use super::parts::NodeParts;
 use super::{InFlightBytes, There, eager, gather_parts, leaders_meet, meet_here};
 use crate::collectives::call::Call;
-use crate::network::lane;
 use crate::teams::span::Span;
 
 /// Every member's block, of which that of member i goes to byte `place(i)` of `dest` and ends at `place(i + 1)`. Unless it is
@@ -28,32 +26,16 @@ pub(crate) unsafe fn gather(
     source: *const u8,
     place: impl Fn(u32) -> usize,
 ) {
-    // SAFETY: the caller promises both arrays.
-    unsafe {
-        match way {
-            CollectiveWay::Gathered(way) => eager::gather_blocks(call, span, way, dest, source, place),
-            CollectiveWay::Rendezvous(way) => gather_in_dest(call, span, Some(way), dest, source, place),
-            CollectiveWay::Members => gather_in_dest(call, span, None, dest, source, place),
-            way => unreachable!("a gather between nodes does not go by {way:?}"),
-        }
-    }
-}
-
-/// The blocks go into the leaders' destinations, by a schedule or by gets, and to the other members from there.
-///
-/// # Safety
-/// As for [`gather`]; the members have entered.
-unsafe fn gather_in_dest(
-    call: Call<'_>,
-    span: &Span,
-    way: Option<LeaderSchedule>,
-    dest: *mut u8,
-    source: *const u8,
-    place: impl Fn(u32) -> usize,
-) {
+    // The blocks go into the leaders' destinations, by a schedule or by gets, and to the other members from there.
+    let way = match way {
+        // SAFETY: the caller promises both arrays.
+        CollectiveWay::Gathered(way) => return unsafe { eager::gather_blocks(call, span, way, dest, source, place) },
+        CollectiveWay::Rendezvous(way) => Some(way),
+        CollectiveWay::Members => None,
+        way => unreachable!("a gather between nodes does not go by {way:?}"),
+    };
     let (team, leader) = (call.team, span.my_leader());
     let (mine, total) = (place(team.my), place(team.size));
-    let dest_there = there(call, span, dest, total);
     let result = call.at(leader, dest, total);
     // SAFETY: the leader has entered, so its destination may be written; this part of it is ours.
     unsafe { ptr::copy(source, result.wrapping_add(mine), place(team.my + 1) - mine) };
@@ -61,10 +43,10 @@ unsafe fn gather_in_dest(
     let start = |node: u32| place(span.start(node)) as u64;
     let in_flight = match way {
         // SAFETY: the node's blocks are there.
-        Some(way) => unsafe { gather_parts(call, span, way, start, dest, There::Dest(dest_there)) },
+        Some(way) => unsafe { gather_parts(call, span, way, start, dest, There::Dest(there(call, span, dest, total))) },
         None => {
             // SAFETY: the node's blocks are there, because its members have met.
-            unsafe { fetch_blocks(call, span, dest, dest_there, place) };
+            unsafe { fetch_blocks(call, span, dest, place) };
             InFlightBytes::default()
         }
     };
@@ -76,23 +58,15 @@ unsafe fn gather_in_dest(
 ///
 /// # Safety
 /// As for [`gather`]; the blocks of each node are with its leader.
-unsafe fn fetch_blocks(
-    call: Call<'_>,
-    span: &Span,
-    dest: *mut u8,
-    (region, start): (Region, u64),
-    place: impl Fn(u32) -> usize,
-) {
+unsafe fn fetch_blocks(call: Call<'_>, span: &Span, dest: *mut u8, place: impl Fn(u32) -> usize) {
     leaders_meet(call, span);
     if call.team.my == span.my_leader() {
         for node in (0..span.nodes()).filter(|&node| node != span.node()) {
-            let pe = call.team.world(span.leader(node));
             for member in span.on(node) {
-                let (at, bytes) = (place(member), place(member + 1) - place(member));
+                let (at, bytes) = (dest.wrapping_add(place(member)), place(member + 1) - place(member));
                 if bytes > 0 {
-                    let from = Remote { pe, region, offset: start + at as u64 };
-                    // SAFETY: inside the symmetric array; `dest` stays until `fetched` has returned.
-                    lane::issue(call.name, |lane| unsafe { lane.get_nbi(dest.add(at), from, bytes) });
+                    // SAFETY: `dest` has the blocks, which stay where they are until `fetched` has returned.
+                    unsafe { fetch(call, span.leader(node), at, at, bytes) };
                 }
             }
         }

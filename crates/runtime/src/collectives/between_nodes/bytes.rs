@@ -71,7 +71,7 @@ pub(super) unsafe fn give(call: Call<'_>, member: u32, to: *mut u8, from: *const
 ///
 /// # Safety
 /// As for `collectives::broadcast`.
-pub(super) unsafe fn broadcast_short(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
+pub(crate) unsafe fn broadcast_short(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
     let mut words = [0_u64; PAYLOAD_WORDS];
     let everybody = Reduction::of_words(Kernel::of::<Or, u64>(), &mut words[..spread.bytes.div_ceil(8)]);
     // SAFETY: at most a payload.
@@ -87,7 +87,7 @@ pub(super) unsafe fn broadcast_short(call: Call<'_>, span: &Span, way: LeaderSch
 /// # Safety
 /// As for `collectives::broadcast`.
 #[cold]
-pub(super) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
+pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
     let Spread { dest, source, bytes, root, to_root } = spread;
     let root_node = span.node_of(root);
     let plan = Plan { root: root_node, root_apart: !to_root, ..Plan::new(span.nodes(), bytes as u64) };

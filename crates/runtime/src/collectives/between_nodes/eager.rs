@@ -22,7 +22,7 @@ use crate::teams::span::Span;
 /// # Safety
 /// As for `collectives::reduce`.
 #[cold]
-pub(super) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
+pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
     let Reduction { kernel, element, dest, source, n, .. } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
     let exchange = Exchange::begin(call, span);
@@ -132,7 +132,7 @@ pub(crate) unsafe fn by_ring(call: Call<'_>, span: &Span, tree: Tree, spread: Sp
 /// # Safety
 /// As for `collectives::broadcast`.
 #[cold]
-pub(super) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
+pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
     let (bytes, root_node) = (spread.bytes as u64, span.node_of(spread.root));
     // SAFETY: the gather buffer has room for the payload, which the root alone brings.
     let lay = |buffer: *mut u8| unsafe { spread.lay(call.team.my, buffer) };

@@ -26,7 +26,7 @@ use crate::teams::span::Span;
 /// # Safety
 /// As for `collectives::reduce`.
 #[cold]
-pub(super) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
+pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
     let Reduction { kernel, element, dest, source, n, .. } = reduction;
     let plan = Plan::new(span.nodes(), n as u64);
     let (bytes, leader) = (reduction.bytes(), span.my_leader());
@@ -69,7 +69,7 @@ pub(super) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSch
 /// # Safety
 /// As for `collectives::reduce`.
 #[cold]
-pub(super) unsafe fn reduce_in_order(call: Call<'_>, reduction: Reduction) {
+pub(crate) unsafe fn reduce_in_order(call: Call<'_>, reduction: Reduction) {
     let Reduction { kernel, element, dest, source, n, .. } = reduction;
     // SAFETY: the caller promises symmetric arrays of `n` elements, the same or disjoint.
     unsafe {

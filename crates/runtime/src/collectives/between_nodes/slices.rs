@@ -21,7 +21,7 @@ use crate::teams::span::Span;
 /// # Safety
 /// As for `collectives::reduce`.
 #[cold]
-pub(super) unsafe fn reduce(
+pub(crate) unsafe fn reduce(
     call: Call<'_>,
     span: &Span,
     parts: PartExchange,
