@@ -48,83 +48,55 @@ pub enum OperatorLaw {
     FixedTree,
 }
 
-/// An algorithm with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Schedule {
-    /// See [`dissemination::Dissemination`].
-    Dissemination(dissemination::Dissemination),
-    /// See [`census::Census`].
-    Census(census::Census),
-    /// See [`census::Scan`].
-    Scan(census::Scan),
-    /// See [`butterfly::Butterfly`].
-    Butterfly(butterfly::Butterfly),
-    /// See [`ring::RingReduce`].
-    RingReduce(ring::RingReduce),
-    /// See [`ring::RingGather`].
-    RingGather(ring::RingGather),
-    /// See [`circulant::Circulant`].
-    Circulant(circulant::Circulant),
-    /// See [`broadcast::Tree`].
-    Tree(broadcast::Tree),
-    /// See [`broadcast::Chain`].
-    Chain(broadcast::Chain),
-    /// See [`broadcast::ScatterGather`].
-    ScatterGather(broadcast::ScatterGather),
-    /// See [`gather::Fcollect`].
-    Fcollect(gather::Fcollect),
-    /// See [`gather::Collect`].
-    Collect(gather::Collect),
-    /// See [`gather::Shares`].
-    Shares(gather::Shares),
-    /// See [`alltoall::Direct`].
-    Direct(alltoall::Direct),
-    /// See [`alltoall::Bruck`].
-    Bruck(alltoall::Bruck),
-    /// See [`central::Central`].
-    Central(central::Central),
-}
+macro_rules! schedules {
+    ($($name:ident($algorithm:ty),)*) => {
+        /// An algorithm with its parameters.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Schedule {
+            $(
+                #[doc = concat!("See [`", stringify!($algorithm), "`].")]
+                $name($algorithm),
+            )*
+        }
 
-macro_rules! each {
-    ($schedule:expr, $a:ident => $value:expr) => {
-        match $schedule {
-            Schedule::Dissemination($a) => $value,
-            Schedule::Census($a) => $value,
-            Schedule::Scan($a) => $value,
-            Schedule::Butterfly($a) => $value,
-            Schedule::RingReduce($a) => $value,
-            Schedule::RingGather($a) => $value,
-            Schedule::Circulant($a) => $value,
-            Schedule::Tree($a) => $value,
-            Schedule::Chain($a) => $value,
-            Schedule::ScatterGather($a) => $value,
-            Schedule::Fcollect($a) => $value,
-            Schedule::Collect($a) => $value,
-            Schedule::Shares($a) => $value,
-            Schedule::Direct($a) => $value,
-            Schedule::Bruck($a) => $value,
-            Schedule::Central($a) => $value,
+        impl Algorithm for Schedule {
+            fn traffic(&self) -> Traffic {
+                match self { $(Self::$name(algorithm) => algorithm.traffic(),)* }
+            }
+            fn words(&self, plan: &Plan) -> u32 {
+                match self { $(Self::$name(algorithm) => algorithm.words(plan),)* }
+            }
+            fn scratch(&self, plan: &Plan) -> u64 {
+                match self { $(Self::$name(algorithm) => algorithm.scratch(plan),)* }
+            }
+            fn arrivals(&self, plan: &Plan, rank: u32) -> u64 {
+                match self { $(Self::$name(algorithm) => algorithm.arrivals(plan, rank),)* }
+            }
+            #[inline]
+            fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
+                match self { $(Self::$name(algorithm) => algorithm.step(plan, me, pc),)* }
+            }
         }
     };
 }
 
-impl Algorithm for Schedule {
-    fn traffic(&self) -> Traffic {
-        each!(self, a => a.traffic())
-    }
-    fn words(&self, plan: &Plan) -> u32 {
-        each!(self, a => a.words(plan))
-    }
-    fn scratch(&self, plan: &Plan) -> u64 {
-        each!(self, a => a.scratch(plan))
-    }
-    fn arrivals(&self, plan: &Plan, rank: u32) -> u64 {
-        each!(self, a => a.arrivals(plan, rank))
-    }
-    #[inline]
-    fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
-        each!(self, a => a.step(plan, me, pc))
-    }
+schedules! {
+    Dissemination(dissemination::Dissemination),
+    Census(census::Census),
+    Scan(census::Scan),
+    Butterfly(butterfly::Butterfly),
+    RingReduce(ring::RingReduce),
+    RingGather(ring::RingGather),
+    Circulant(circulant::Circulant),
+    Tree(broadcast::Tree),
+    Chain(broadcast::Chain),
+    ScatterGather(broadcast::ScatterGather),
+    Fcollect(gather::Fcollect),
+    Collect(gather::Collect),
+    Shares(gather::Shares),
+    Direct(alltoall::Direct),
+    Bruck(alltoall::Bruck),
+    Central(central::Central),
 }
 
 impl Schedule {

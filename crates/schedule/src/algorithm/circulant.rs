@@ -64,17 +64,11 @@ impl Algorithm for Circulant {
         }
         match pc - 6 * u64::from(all) {
             0 => {
-                let (at, _, len) = CirculantRun::new(plan, me.rank, 1).first_part();
+                let (at, len) = CirculantRun::new(plan, me.rank, 1).first;
                 Step::Copy { into: dest(at), from: scratch(at), len }
             }
             pc => allgather(plan, me.rank, |rank| rank, 2 * all, pc - 1),
         }
-    }
-}
-
-impl CirculantRun {
-    fn first_part(&self) -> (u64, u64, u64) {
-        (self.first.0, 0, self.first.1)
     }
 }
 
