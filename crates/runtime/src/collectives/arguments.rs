@@ -8,6 +8,7 @@ use oxshmem_schedule::algorithm::OperatorLaw;
 use oxshmem_schedule::way::ReduceFacts;
 
 use crate::collectives::call::Call;
+use crate::collectives::run::Arrays;
 use crate::teams::span::Span;
 use crate::transfers::length;
 
@@ -35,6 +36,12 @@ impl Reduction {
     pub(crate) fn facts(&self) -> ReduceFacts {
         let Self { law, element, n, .. } = *self;
         ReduceFacts { law, element, n, in_place: ptr::eq(self.dest, self.source) }
+    }
+
+    /// Its arrays, as a schedule takes them.
+    pub(crate) fn arrays(&self) -> Arrays {
+        let Self { kernel, element, dest, source, .. } = *self;
+        Arrays { dest, room: self.bytes(), source, element, kernel: Some(kernel) }
     }
 
     /// Bytes of an array.

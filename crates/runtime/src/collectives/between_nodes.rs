@@ -147,7 +147,7 @@ unsafe fn gather_parts(
 /// `dest` and `source` have `n` elements of `element` bytes.
 #[cold]
 pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
-    let Reduction { kernel, element, dest, source, n, .. } = reduction;
+    let Reduction { kernel, dest, source, n, .. } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
     let exchange = Exchange::begin(call, span);
     let mut payload = [0; PAYLOAD_WORDS];
@@ -171,7 +171,7 @@ pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, r
             }
         }
     }
-    let arrays = Arrays { dest: sum, room: bytes, source: sum, element, kernel: Some(kernel) };
+    let arrays = Arrays { dest: sum, source: sum, ..reduction.arrays() };
     // SAFETY: the sum has `n` elements; all messages are inline.
     unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays, There::Nowhere) };
     if team.my == span.my_leader() {

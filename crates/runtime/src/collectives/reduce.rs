@@ -15,7 +15,7 @@ use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::node_eager;
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
-use crate::collectives::run::{self, Arrays};
+use crate::collectives::run;
 use crate::collectives::signature::CallKind;
 use crate::collectives::way::{self, Asked};
 use crate::transfers::length;
@@ -70,8 +70,7 @@ unsafe fn by(call: Call<'_>, way: CollectiveWay, reduction: Reduction) {
     unsafe {
         match (way, &call.team.span) {
             (CollectiveWay::Schedule(schedule, piece), _) => {
-                let arrays = Arrays { dest, room: n * element, source, element, kernel: Some(kernel) };
-                run::on_node(call, schedule, piece, Plan::new(call.team.size, n as u64), arrays);
+                run::on_node(call, schedule, piece, Plan::new(call.team.size, n as u64), reduction.arrays());
             }
             (CollectiveWay::Levels, _) => levels::reduce(call, reduction),
             (CollectiveWay::NodeEager, _) => fold_first(call, reduction, call.team.size),
@@ -103,7 +102,7 @@ unsafe fn by_exchange<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, 
         unsafe { of_one::<O, T>(call, dest, source) }
     } else {
         // SAFETY: the caller promises symmetric arrays of `n` elements, which fit a payload.
-        unsafe { in_payload::<O, T>(call, dest, source, n) }
+        unsafe { in_payload::<O, T>(call, dest, source, n, |_| true) }
     }
 }
 
@@ -142,15 +141,25 @@ unsafe fn of_one<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, sourc
     }
 }
 
-/// The elements travel with one exchange, and all members combine them in the same order.
+/// The elements travel with one exchange, and the caller combines those of the first members, as long as their operands are `wanted`, in
+/// team order.
 ///
 /// # Safety
 /// `dest` and `source` have `n` elements, which are at most a payload.
 #[inline(always)]
-unsafe fn in_payload<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize) {
+pub(super) unsafe fn in_payload<O: Operator, T: Operand<O>>(
+    call: Call<'_>,
+    dest: *mut T,
+    source: *const T,
+    n: usize,
+    wanted: impl Fn(u32) -> bool,
+) {
     // SAFETY: `source` has `n` elements, which are at most a payload, as this function demands.
     let words = unsafe { payload(source.cast(), n * size_of::<T>()) };
     node_exchange::exchange(call, &words[..words_of(n * size_of::<T>())], |member, theirs| {
+        if !wanted(member) {
+            return;
+        }
         let theirs = theirs.as_ptr().cast::<T>();
         for i in 0..n {
             // SAFETY: the payload holds `n` elements, whose type may want more alignment than words have; the destination

@@ -5,15 +5,13 @@ use core::ptr;
 
 use oxshmem_reduce::{Kernel, Op, Operand, Sum};
 use oxshmem_schedule::step::Plan;
-use oxshmem_schedule::way::{CollectiveWay, ReduceFacts};
+use oxshmem_schedule::way::CollectiveWay;
 
 use crate::collectives::arguments::{Reduction, allowed};
 use crate::collectives::between_nodes::{self, eager};
 use crate::collectives::call::{Call, member_share};
-use crate::collectives::node_exchange;
-use crate::collectives::on_node::{payload, words_of};
 use crate::collectives::reduce;
-use crate::collectives::run::{self, Arrays};
+use crate::collectives::run;
 use crate::collectives::signature::CallKind;
 use crate::collectives::way::{self, Asked};
 use crate::transfers::length;
@@ -32,21 +30,25 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         return;
     }
     call.needs((dest.cast(), bytes), (source.cast(), bytes));
-    let (element, law) = (size_of::<T>(), allowed(Op::Sum, T::KIND));
-    let facts = ReduceFacts { law, element, n, in_place: ptr::eq(dest, source) };
-    let way = way::of_bytes(call, bytes, Asked::Scan { facts, inclusive });
-    if let CollectiveWay::Schedule(schedule, piece) = way {
-        let kernel = Some(Kernel::of::<Sum, T>());
-        let arrays = Arrays { dest: dest.cast(), room: bytes, source: source.cast(), element, kernel };
-        // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
-        return unsafe { run::on_node(call, schedule, piece, Plan::new(call.team.size, n as u64), arrays) };
-    }
-    if way == CollectiveWay::Exchange {
-        // SAFETY: the caller promises symmetric arrays of `n` numbers, which fit a payload where the way is an exchange.
-        return unsafe { by_exchange(call, dest, source, n, inclusive) };
-    }
-    let (kernel, terms) = (Kernel::of::<Sum, T>(), call.team.my + u32::from(inclusive));
+    let (kernel, element, law) = (Kernel::of::<Sum, T>(), size_of::<T>(), allowed(Op::Sum, T::KIND));
     let reduction = Reduction { law, kernel, element, dest: dest.cast(), source: source.cast(), n };
+    let way = way::of_bytes(call, bytes, Asked::Scan { facts: reduction.facts(), inclusive });
+    if let CollectiveWay::Schedule(schedule, piece) = way {
+        let plan = Plan::new(call.team.size, n as u64);
+        // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
+        return unsafe { run::on_node(call, schedule, piece, plan, reduction.arrays()) };
+    }
+    let terms = call.team.my + u32::from(inclusive);
+    if way == CollectiveWay::Exchange {
+        // SAFETY: the caller promises symmetric arrays of `n` numbers, which fit a payload where the way is an exchange; all bits zero is
+        // the number zero of every type that has a sum.
+        return unsafe {
+            reduce::in_payload::<Sum, T>(call, dest, source, n, |member| member < terms);
+            if terms == 0 {
+                ptr::write_bytes(dest, 0, n);
+            }
+        };
+    }
     if way == CollectiveWay::NodeEager {
         // SAFETY: the caller promises symmetric arrays of `n` numbers, which fit a buffer where the way is eager; at most all members
         // come up to itself.
@@ -71,35 +73,6 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         at += count;
     }
     call.leave();
-}
-
-/// A scan of numbers that travel as payloads.
-///
-/// # Safety
-/// As for [`scan`], and the `n` numbers fit a payload.
-unsafe fn by_exchange<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source: *const T, n: usize, inclusive: bool) {
-    let bytes = length::bytes::<T>(n);
-    // SAFETY: the caller promises `n` numbers at `source`, which fit a payload.
-    let words = unsafe { payload(source.cast(), bytes) };
-    let terms = call.team.my + u32::from(inclusive);
-    if terms == 0 {
-        // SAFETY: `dest` has `n` elements; all bits zero is the number zero of every type that has a sum.
-        unsafe { ptr::write_bytes(dest, 0, n) };
-    }
-    node_exchange::exchange(call, &words[..words_of(bytes)], |member, theirs| {
-        if member >= terms {
-            return;
-        }
-        let theirs = theirs.as_ptr().cast::<T>();
-        for i in 0..n {
-            // SAFETY: the payload and the destination hold `n` elements.
-            unsafe {
-                let value = theirs.add(i).read_unaligned();
-                let sum = if member == 0 { value } else { <T as Operand<Sum>>::combine(dest.add(i).read(), value) };
-                dest.add(i).write(sum);
-            }
-        }
-    });
 }
 
 /// Carries the running sums of elements `at .. at + count` along all members.

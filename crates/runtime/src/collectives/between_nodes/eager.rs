@@ -23,15 +23,14 @@ use crate::teams::span::Span;
 /// As for `collectives::reduce`.
 #[cold]
 pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
-    let Reduction { kernel, element, dest, source, n, .. } = reduction;
+    let Reduction { dest, n, .. } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
     let exchange = Exchange::begin(call, span);
     exchange.name_source(reduction.source);
     exchange.count_in();
-    let arrays = |dest, source| Arrays { dest, room: bytes, source, element, kernel: Some(kernel) };
     if span.count(span.node()) == 1 {
         // SAFETY: `dest` and `source` have the elements, as this function demands; other leaders put to the scratch alone.
-        unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays(dest, source), There::Nowhere) };
+        unsafe { run_schedule(call, span, way, plan, NO_SHARE, reduction.arrays(), There::Nowhere) };
         return;
     }
     let buffer = exchange.gather();
@@ -40,8 +39,9 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, re
         // SAFETY: all members of the node have counted in, so their sources are ready, and no member looks at the gather buffer.
         unsafe { reduction.fold_node(call, span, 0..n, buffer) };
     }
+    let arrays = Arrays { dest: buffer, source: buffer, ..reduction.arrays() };
     // SAFETY: the gather buffer has the node's result, and is reduced in place.
-    unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays(buffer, buffer), There::Nowhere) };
+    unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays, There::Nowhere) };
     exchange.release();
     // SAFETY: the gather buffer has the result until all have entered the next exchange; `dest` has the elements.
     unsafe { ptr::copy_nonoverlapping(buffer, dest, bytes) };

@@ -27,7 +27,7 @@ use crate::teams::span::Span;
 /// As for `collectives::reduce`.
 #[cold]
 pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
-    let Reduction { kernel, element, dest, source, n, .. } = reduction;
+    let Reduction { element, dest, source, n, .. } = reduction;
     let plan = Plan::new(span.nodes(), n as u64);
     let (bytes, leader) = (reduction.bytes(), span.my_leader());
     let dest_there = there(call, span, dest, bytes);
@@ -54,7 +54,7 @@ pub(crate) unsafe fn reduce_by_nodes(call: Call<'_>, span: &Span, way: LeaderSch
         let offset = at as usize * element;
         let (dest, source) = (dest.wrapping_add(offset), operand.wrapping_add(offset));
         let room = piece.count as usize * element;
-        let arrays = Arrays { dest, room, source, element, kernel: Some(kernel) };
+        let arrays = Arrays { dest, room, source, ..reduction.arrays() };
         let there = There::Dest((dest_there.0, dest_there.1 + offset as u64));
         // SAFETY: the node's operand is ready and stays, in another array than the leader's dest or in that one, where the
         // schedule reduces in place; all leaders' dests may be written.
