@@ -144,7 +144,7 @@ struct Columns {
 }
 
 /// The library beside ours.
-enum Peer {
+enum Rival {
     OpenMpi(OpenMpi),
     /// Another installation of oxshmem.
     Installation(PathBuf),
@@ -155,7 +155,7 @@ struct Rivals<'a> {
     asked: &'a BenchOptions,
     ours: PathBuf,
     theirs: PathBuf,
-    peer: Peer,
+    peer: Rival,
 }
 
 /// Runs the comparison with `peer`. A peer or a carrier that is not there is said to be missing, and is no failure.
@@ -165,7 +165,7 @@ pub(crate) fn compare(asked: &BenchOptions, peer: &str) -> Outcome {
             say("not run: collectives beside Open MPI: its OpenSHMEM is not installed (no oshmem_info on PATH)");
             return Ok(());
         };
-        Peer::OpenMpi(found)
+        Rival::OpenMpi(found)
     } else {
         let prefix = std::path::absolute(peer).map_err(|error| format!("{peer}: {error}"))?;
         if !prefix.join("bin/oshrun").exists() {
@@ -173,7 +173,7 @@ pub(crate) fn compare(asked: &BenchOptions, peer: &str) -> Outcome {
                 "there is no {peer}/bin/oshrun; --compare takes `openmpi` or the prefix of an oxshmem"
             ));
         }
-        Peer::Installation(prefix)
+        Rival::Installation(prefix)
     };
     let source = [source("collectives.c")];
     let program = |name: &str| asked.output.join(format!("collectives-{name}"));
@@ -181,8 +181,8 @@ pub(crate) fn compare(asked: &BenchOptions, peer: &str) -> Outcome {
     compile(&asked.prefix.join("bin/oshcc"), &source, &rivals.ours, &[])?;
     match &rivals.peer {
         // Open MPI declares the forms over teams and does not implement them.
-        Peer::OpenMpi(peer) => compile(&peer.compiler(), &source, &rivals.theirs, &["-DTEAMS=0"])?,
-        Peer::Installation(prefix) => compile(&prefix.join("bin/oshcc"), &source, &rivals.theirs, &[])?,
+        Rival::OpenMpi(peer) => compile(&peer.compiler(), &source, &rivals.theirs, &["-DTEAMS=0"])?,
+        Rival::Installation(prefix) => compile(&prefix.join("bin/oshcc"), &source, &rivals.theirs, &[])?,
     }
     let _strangers = Strangers::start(asked.beside)?;
     for carrier in CARRIERS.iter().filter(|carrier| ["all", carrier.name].contains(&asked.over.as_str())) {
@@ -206,7 +206,7 @@ impl Rivals<'_> {
     /// Why this carrier cannot be compared here.
     fn obstacle(&self, carrier: &PeerCarrier, shape: PeerShape) -> Option<String> {
         let split = carrier.name != "tcp" && shape.nodes > 1 && shape.per_node > 1;
-        if split && matches!(self.peer, Peer::OpenMpi(_)) {
+        if split && matches!(self.peer, Rival::OpenMpi(_)) {
             return Some("Open MPI's PEs of a node share its memory over its own TCP alone".to_owned());
         }
         let nothing = "no such row";
@@ -251,20 +251,20 @@ impl Rivals<'_> {
 
     fn their_job(&self, carrier: &PeerCarrier, shape: PeerShape, only: &str) -> Command {
         match &self.peer {
-            Peer::OpenMpi(peer) => {
+            Rival::OpenMpi(peer) => {
                 let mut command = peer.oshrun(carrier, shape);
                 command.arg(&self.theirs).arg(only);
                 command
             }
-            Peer::Installation(prefix) => oxshmem_job(prefix, carrier, shape, &self.theirs, only),
+            Rival::Installation(prefix) => oxshmem_job(prefix, carrier, shape, &self.theirs, only),
         }
     }
 
     /// The peer, at the head of a column.
     fn peer_name(&self) -> &'static str {
         match self.peer {
-            Peer::OpenMpi(_) => "Open MPI",
-            Peer::Installation(_) => "the other",
+            Rival::OpenMpi(_) => "Open MPI",
+            Rival::Installation(_) => "the other",
         }
     }
 }

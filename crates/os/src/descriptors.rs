@@ -73,7 +73,7 @@ pub fn peer_pid(stream: &UnixStream) -> io::Result<Option<u32>> {
     peer(stream).map(|peer| u32::try_from(peer.pid).ok().filter(|&pid| pid > 0))
 }
 
-/// What the kernel says of the other end. The number of a process that has none here is 0, which rustix's type cannot be: the whole
+/// The kernel's words about the other end. The number of a process that has none here is 0, which rustix's type cannot be: the whole
 /// answer would be an error.
 fn peer(stream: &UnixStream) -> io::Result<libc::ucred> {
     let mut peer = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: libc::gid_t::MAX };

@@ -229,7 +229,7 @@ fn drain(fabric: &dyn Fabric) {
 }
 
 /// How long the launcher may take to hear that this process ends. It sees the end itself, a little later.
-const FAREWELL: Duration = Duration::from_secs(5);
+const DISCONNECT: Duration = Duration::from_secs(5);
 
 /// This process ends without finalize. PEs of other nodes do not see its state: they are told through our launcher, whose
 /// values are there at once; other launchers end the job. As in [`drain_before_exit`], an interrupted call may hold the connection to
@@ -238,7 +238,7 @@ pub(crate) fn say_gone(job: &'static Membership) {
     if is_open() && job.launched_by_us() {
         // If the launcher is gone as well, no process is left to be told.
         let say = move || drop(job.put(&gone_key(Some(job.rank())), &[]).and_then(|()| job.put(&gone_key(None), &[])));
-        if !process::for_at_most(FAREWELL, say) {
+        if !process::for_at_most(DISCONNECT, say) {
             say();
         }
     }

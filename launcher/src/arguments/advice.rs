@@ -105,7 +105,7 @@ pub(super) fn foreign_order(option: &str, next: Option<&str>) -> Option<Error> {
     )
 }
 
-/// What clap has found behind a colon. An option of the whole job has a remedy.
+/// The error of clap behind a colon. An option of the whole job has a remedy.
 pub(super) fn behind_a_colon(error: clap::Error) -> Refusal {
     match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument && is_option(option) => {

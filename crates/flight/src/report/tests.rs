@@ -216,7 +216,7 @@ fn a_variable_that_others_can_still_change_is_no_deadlock() {
     assert!(text.contains("No PE is left that could change this variable, unless another thread of one"), "{text}");
     let text = picture(&known[..1], 1, Certainty::Proven);
     assert!(text.contains("No PE is left that could change this variable. Look for"), "{text}");
-    // What a PE has issued may be on its way.
+    // Operations of a PE may be on their way.
     for subject in [Subject::Operation { peer: Some(0) }, Subject::Room { peer: 0 }] {
         let known = [waits(0, "shmem_wait_until", variable(8, false, 1, 0)), waits(1, "shmem_quiet", subject)];
         let text = picture(&known, 2, Certainty::Seen);

@@ -166,7 +166,7 @@ pub(crate) const fn signature_of(stamped: u64) -> Signature {
 /// Strides below this stand in the root of a declaration as they are.
 const PLAIN_STRIDES: isize = 1 << 15;
 
-/// What stands for both strides of an all-to-all in the place of a root: exchanged strides are others.
+/// Both strides of an all-to-all as one word, in the place of a root: exchanged strides give another one.
 pub(crate) fn root_of_strides(dst: isize, sst: isize) -> u32 {
     let are_plain = [dst, sst].iter().all(|stride| (0..PLAIN_STRIDES).contains(stride));
     let pair = (dst as u32).rotate_left(16) ^ sst as u32;

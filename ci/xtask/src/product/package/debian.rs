@@ -179,7 +179,7 @@ fn control(package: &DebianPackage, processor: &str, root: &Path) -> Outcome {
         let install = format!("    update-alternatives --install {} 40{followers}\n", place(leader));
         script(&folder.join("postinst"), &format!("if [ \"$1\" = configure ]; then\n{install}fi\n"))?;
         let compiled = match package.part {
-            // What Python has made of the module: dpkg removes no folder that has files of others.
+            // Compiled files of the Python module: dpkg removes no folder that has files of others.
             PackagePart::Tools => format!("    find /{PREFIX}/lib/python -depth -path '*/__pycache__*' -delete\n"),
             _ => String::new(),
         };
