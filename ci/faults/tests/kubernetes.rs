@@ -146,10 +146,8 @@ fn names_numbers_and_keys_of_a_manifest_fit_together() {
                 // The launcher lays the job out as the manifest says, and would name what it does not know.
                 if let Some(hosts) = after("-H") {
                     let shown = Job::new("--dry-run").run(Path::new(words[1]), &words[2..]);
-                    // On this host --meet finds none of its names, which says that it has read all options.
-                    shown
-                        .expect(2)
-                        .says(&["this host is none of those that are named", hosts.split('[').next().unwrap()]);
+                    let first = format!("host {}0", hosts.split('[').next().unwrap());
+                    assert!(shown.expect(0).stdout.starts_with(&first), "{first}");
                 }
             }
             for secret in fields(document, "secret") {
