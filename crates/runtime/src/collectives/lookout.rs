@@ -47,15 +47,13 @@ const LOOKS: u32 = 128;
 /// what it has written instead: the line of an exchange that the caller has not begun, or a statement about another call.
 #[inline]
 pub(crate) fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
-    let seen = until_passed(call, member, word, stamp >> signature::BITS << signature::BITS, None);
-    if seen != stamp && number_of(seen) == number_of(stamp) {
-        call.differs(Some(member), signature_of(seen));
-    }
+    until_told_by_bell(call, member, word, stamp, None);
 }
 
-/// [`until_told`] by a member that rings `bell`.
-pub(crate) fn until_told_by_bell(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64, bell: Bell<'_>) {
-    let seen = until_passed(call, member, word, stamp >> signature::BITS << signature::BITS, Some(bell));
+/// [`until_told`] by a member that rings `bell`, if there is one.
+#[inline]
+pub(crate) fn until_told_by_bell(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64, bell: Option<Bell<'_>>) {
+    let seen = until_passed(call, member, word, stamp >> signature::BITS << signature::BITS, bell);
     if seen != stamp && number_of(seen) == number_of(stamp) {
         call.differs(Some(member), signature_of(seen));
     }

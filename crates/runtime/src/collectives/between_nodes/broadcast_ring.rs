@@ -16,6 +16,8 @@
 //!   in a batch, or again after a broken connection. A put that has been received is not read again.
 //! - A leader, and a root before it lays its payload down, waits for the acknowledgements of all children before the first broadcast
 //!   that uses the half again. So the sources of its own puts are free, and the blocks of its children may be written.
+//!   A root that does not lead its node reads its leader's counts. It has been released from the broadcast before, so its leader had left the
+//!   half, and counted what the children owe, before that.
 //!
 //! A leader sends an acknowledgement when it finds at the beginning or the end of a broadcast that its children's have come. It sends
 //! it at the latest when it waits for them itself, in the call in which its parent waits for it. Waits go down the tree only, so

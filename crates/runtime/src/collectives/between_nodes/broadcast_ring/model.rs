@@ -5,6 +5,9 @@
 //! land, later the stamp appears. An acknowledgement is one. Members of a node take a broadcast as late as they may: until they count in, at
 //! the first broadcast in the other half or at a synchronisation. There a leader may stop for as long as it likes. Its other steps send
 //! messages or lay a payload down: to do that later is no worse than a message that arrives later, so a leader does them at once.
+//!
+//! The root leads its node here. Another root waits for the same acknowledgements, and lays its payload down after the release of the
+//! broadcast before: between the same two steps of its leader.
 
 use crate::collectives::free_buffers::ring::{BroadcastTree, OwedAcknowledgements, RingBlock, RingBlocks};
 use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, HALF};
