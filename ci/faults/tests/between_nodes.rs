@@ -144,6 +144,22 @@ fn words_come_to_their_pes_however_hosts_get_the_pes() {
     }
 }
 
+/// UCX 1.13 calls an atomic without a reply over before it has room for it, and no flush waits for it.
+#[test]
+fn updates_are_done_after_a_quiet_also_where_ucx_has_no_room_for_them() {
+    let updates = program("own_updates.c");
+    let memory = [("UCX_TLS", "posix,self"), ("UCX_POSIX_FIFO_SIZE", "4")];
+    let ways = [("ucx", "network", &memory[..]), ("ucx", "processor", &memory), ("ucx:tcp", "network", &[])];
+    for (transport, atomics, variables) in ways {
+        let job = Job::new("-n 3 --nodes 3").env("SHMEM_TRANSPORT", transport).env("SHMEM_AMO", atomics);
+        let job = variables.iter().fold(job, |job, (name, value)| job.env(name, value));
+        let ended = job.run(&updates, ["3000"]);
+        if !ended.lacks_transport(transport) {
+            assert_eq!(ended.expect(0).stdout, "all right\n", "{transport}, {atomics}");
+        }
+    }
+}
+
 /// Nodes have unequal numbers of PEs, and those of a node no numbers in a row. The prefix sums of doubles show that operands are
 /// folded in the order of the team, whichever node brings them.
 #[test]

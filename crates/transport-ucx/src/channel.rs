@@ -70,7 +70,7 @@ pub(crate) struct Channel {
     spare_copy: Option<Box<CopiedPut>>,
     spare_update: Option<Box<NetworkUpdate>>,
     flush: Option<Flush>,
-    /// Puts, and atomics that fetch nothing, that the next flush completes.
+    /// Puts that the next flush completes.
     unflushed: u64,
     /// Signals of these puts, and room for the next ones.
     late: Vec<LateSignal>,
@@ -115,7 +115,7 @@ struct Inbox {
     /// error.
     puts: [Cell<u64>; 2],
     put_failure: Cell<ucs_status_t>,
-    /// Gets, and atomics that fetch, under way.
+    /// Gets and UCX's atomics under way.
     gets: Cell<u64>,
     unanswered: RefCell<NumberMap<u64, OpenQuestion>>,
     /// Messages that expect no answer of their own and are not known to be done.

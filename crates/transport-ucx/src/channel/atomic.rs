@@ -1,5 +1,8 @@
 //! Atomics that UCX does: by the card where it can, otherwise by its own software inside the target's serving worker. Only
 //! these are atomic against each other, so all of the job's are, those of a PE on itself too.
+//!
+//! Each asks for the old value, also where nobody wants it: the reply shows that it has been done. UCX 1.13 calls an atomic without a reply
+//! over at once. Where there was no room for it, over memory that PEs share, UCX sends it later, and a flush does not wait for it.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -22,7 +25,6 @@ pub(super) struct NetworkUpdate {
     pub(super) operand: u64,
     /// The value that a comparison stores if it succeeds; then the old value.
     pub(super) reply: u64,
-    pub(super) fetches: bool,
     pub(super) width: Width,
     pub(super) old: *mut u8,
     /// The channel's.
@@ -32,26 +34,25 @@ pub(super) struct NetworkUpdate {
 /// An atomic as UCX's call.
 pub(super) struct UpdateCall {
     pub(super) op: ucp_atomic_op_t,
-    pub(super) fetches: bool,
     pub(super) operand: u64,
     /// The first contents of the reply.
     pub(super) reply: u64,
 }
 
 impl UpdateCall {
-    /// The call for an atomic; `wanted`: the old value is. UCX reads by adding nothing.
+    /// The call for an atomic. UCX reads by adding nothing.
     #[inline(always)]
-    pub(super) const fn of(amo: Amo, wanted: bool) -> Self {
-        let (op, fetches, operand, reply) = match amo {
-            Amo::Fetch => (UCP_ATOMIC_OP_ADD, wanted, 0, 0),
-            Amo::Swap(value) => (UCP_ATOMIC_OP_SWAP, true, value, 0),
-            Amo::Add(value) => (UCP_ATOMIC_OP_ADD, wanted, value, 0),
-            Amo::And(value) => (UCP_ATOMIC_OP_AND, wanted, value, 0),
-            Amo::Or(value) => (UCP_ATOMIC_OP_OR, wanted, value, 0),
-            Amo::Xor(value) => (UCP_ATOMIC_OP_XOR, wanted, value, 0),
-            Amo::CompareSwap { cond, value } => (UCP_ATOMIC_OP_CSWAP, true, cond, value),
+    pub(super) const fn of(amo: Amo) -> Self {
+        let (op, operand, reply) = match amo {
+            Amo::Fetch => (UCP_ATOMIC_OP_ADD, 0, 0),
+            Amo::Swap(value) => (UCP_ATOMIC_OP_SWAP, value, 0),
+            Amo::Add(value) => (UCP_ATOMIC_OP_ADD, value, 0),
+            Amo::And(value) => (UCP_ATOMIC_OP_AND, value, 0),
+            Amo::Or(value) => (UCP_ATOMIC_OP_OR, value, 0),
+            Amo::Xor(value) => (UCP_ATOMIC_OP_XOR, value, 0),
+            Amo::CompareSwap { cond, value } => (UCP_ATOMIC_OP_CSWAP, cond, value),
         };
-        Self { op, fetches, operand, reply }
+        Self { op, operand, reply }
     }
 }
 
@@ -71,13 +72,12 @@ impl Channel {
             let wrong = OutOfRange { region: to.region, offset: to.offset, bytes: n, registered: usize::MAX };
             return Err(wrong.error(to.pe).into());
         }
-        let UpdateCall { op, fetches, operand, reply } = UpdateCall::of(amo, !old.is_null());
+        let UpdateCall { op, operand, reply } = UpdateCall::of(amo);
         // Pieces of a region end with a page, so an aligned object is in one of them.
         let issued = self.transfer(peers, to, n, |channel, target, _, _| {
-            let update = NetworkUpdate { operand, reply, fetches, width, old, inbox: Rc::as_ptr(&channel.inbox) };
-            let reply = if fetches { UCP_OP_ATTR_FIELD_REPLY_BUFFER } else { 0 };
+            let update = NetworkUpdate { operand, reply, width, old, inbox: Rc::as_ptr(&channel.inbox) };
             let param = ucp_request_param_t {
-                op_attr_mask: UCP_OP_ATTR_FIELD_DATATYPE | reply,
+                op_attr_mask: UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER,
                 datatype: ucp_dt_make_contig(n),
                 ..blank()
             };
@@ -91,32 +91,21 @@ impl Channel {
                     started(atomic(target.endpoint, op, operand, 1, target.address, target.key, param))
                 })
             };
-            channel.note_update(to.pe, outcome, fetches, update);
+            channel.note_update(to.pe, outcome, update);
         });
         issued.map(drop)
     }
 
     /// The outcome of an atomic on `pe`, with its box if UCX has none. Returns whether it is under way.
     #[inline(always)]
-    pub(super) fn note_update(
-        &mut self,
-        pe: u32,
-        outcome: Started,
-        fetches: bool,
-        back: Option<Box<NetworkUpdate>>,
-    ) -> bool {
+    pub(super) fn note_update(&mut self, pe: u32, outcome: Started, back: Option<Box<NetworkUpdate>>) -> bool {
         match outcome {
-            Started::Request(_) if fetches => self.inbox.gets.set(self.inbox.gets.get() + 1),
-            // The flush completes it.
-            Started::Request(_) => self.unflushed += 1,
-            Started::Done => {
-                self.unflushed += u64::from(!fetches);
-                back.iter().for_each(|update| update.deliver());
-            }
+            Started::Request(_) => self.inbox.gets.set(self.inbox.gets.get() + 1),
+            Started::Done => back.iter().for_each(|update| update.deliver()),
             Started::Failed(status) => self.fail(pe, "an atomic", status),
         }
         // A failure counts until a caller looks at the lane.
-        let under_way = !fetches || outcome != Started::Done;
+        let under_way = outcome != Started::Done;
         if back.is_some() {
             self.spare_update = back;
         }
@@ -126,13 +115,11 @@ impl Channel {
 }
 
 impl NetworkUpdate {
-    /// UCX has done it: the fetched value goes to the caller.
+    /// UCX has done it: the old value goes to the caller, if it wants that.
     #[inline(always)]
     fn deliver(&self) {
-        if self.fetches {
-            // SAFETY: the caller of `Lane::amo` keeps `old` until completion, which is now.
-            unsafe { deliver_old(self.old, self.width, self.reply) };
-        }
+        // SAFETY: the caller of `Lane::amo` keeps `old` until completion, which is now.
+        unsafe { deliver_old(self.old, self.width, self.reply) };
     }
 }
 
@@ -144,9 +131,7 @@ pub(super) unsafe extern "C" fn updated(request: *mut c_void, status: ucs_status
     }
     // SAFETY: the inbox is that of the channel whose worker calls.
     let inbox = unsafe { &*update.inbox };
-    if update.fetches {
-        inbox.gets.set(inbox.gets.get() - 1);
-    }
+    inbox.gets.set(inbox.gets.get() - 1);
     let failed = |why: &str| inbox.note(|| Error::new("an atomic over UCX has failed").because(why));
     // SAFETY: the request is the one of this callback.
     unsafe { finish(request, status, failed) };

@@ -36,11 +36,15 @@ impl PreparedParams {
             user_data: data.cast_mut(),
             ..blank()
         };
+        let with_reply = |param: ucp_request_param_t| ucp_request_param_t {
+            op_attr_mask: param.op_attr_mask | UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER,
+            ..param
+        };
         Self {
             puts: PUT_DONE.map(|over| with(over, Rc::as_ptr(inbox).cast())),
             copy: with(copy_done, ptr::null()),
             get: with(got, Rc::as_ptr(inbox).cast()),
-            update: with(updated, ptr::null()),
+            update: with_reply(with(updated, ptr::null())),
         }
     }
 }
@@ -161,12 +165,10 @@ impl Channel {
         }
         let RemotePiece { endpoint, address, key } = self.shortcut(to, n)?;
         let mut update = self.spare_update.take()?;
-        let UpdateCall { op, fetches, operand, reply } = UpdateCall::of(amo, !old.is_null());
-        *update = NetworkUpdate { operand, reply, fetches, width, old, inbox: update.inbox };
+        let UpdateCall { op, operand, reply } = UpdateCall::of(amo);
+        *update = NetworkUpdate { operand, reply, width, old, inbox: update.inbox };
         let update = Box::into_raw(update);
         let param = &mut self.params.update;
-        let always = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_DATATYPE;
-        param.op_attr_mask = always | if fetches { UCP_OP_ATTR_FIELD_REPLY_BUFFER } else { 0 };
         param.datatype = ucp_dt_make_contig(n);
         param.user_data = update.cast();
         // SAFETY: the endpoint is open and the key is its own. The box keeps operand and reply until UCX hands it to `updated`, which it
@@ -176,7 +178,7 @@ impl Channel {
             let (param, operand) = (&raw const self.params.update, (&raw const (*update).operand).cast());
             let outcome = started((self.ucx().atomic)(endpoint, op, operand, 1, address, key, param));
             let back = (!matches!(outcome, Started::Request(_))).then(|| Box::from_raw(update));
-            Some(self.note_update(to.pe, outcome, fetches, back))
+            Some(self.note_update(to.pe, outcome, back))
         }
     }
 }
