@@ -1,6 +1,8 @@
-//! How much memory this process can still get: from the machine, and from every control group around it.
+//! How much memory this process can still get: from the machine, from the NUMA nodes that it may use, and from every control group
+//! around it.
 
 pub(crate) mod limit;
+mod numa_nodes;
 pub(crate) mod turn;
 
 use std::fs;
@@ -11,6 +13,7 @@ use crate::cgroup::{self, Hierarchies};
 use crate::memory::{free_huge_pages, huge_pages, page_size};
 
 pub use limit::Limit;
+use numa_nodes::NumaNodes;
 pub use turn::{MemoryQueue, MemoryTurn, TurnAnswer, leave_to_parent};
 
 /// The limits around this process. They are found once; each look reads what they leave at that moment.
@@ -19,14 +22,15 @@ pub struct Limits(LimitSource);
 
 #[derive(Debug)]
 enum LimitSource {
-    Ordinary(Hierarchies),
+    Ordinary(Hierarchies, Option<NumaNodes>),
     /// Pages of this size come from a reserve of their own.
     HugePages(u64),
 }
 
-/// Identities of limits that are no control groups, whose identities are hashes.
+/// Identities of limits that are no control groups, whose identities are hashes. That of NUMA nodes begins a hash of their numbers.
 const MACHINE: u64 = 1;
 const HUGE_PAGES: u64 = 2;
+const NUMA_NODES: u64 = 3;
 
 impl Limits {
     /// Those of memory in pages of this size.
@@ -34,14 +38,25 @@ impl Limits {
         if size > page_size() as u64 {
             Limits(LimitSource::HugePages(size))
         } else {
-            Limits(LimitSource::Ordinary(Hierarchies::of_this_process()))
+            Limits(LimitSource::Ordinary(Hierarchies::of_this_process(), NumaNodes::of_this_process()))
+        }
+    }
+
+    /// The same without the NUMA nodes of this process: another one of its job may have others.
+    pub fn without_nodes(self) -> Limits {
+        match self.0 {
+            LimitSource::Ordinary(groups, _) => Limits(LimitSource::Ordinary(groups, None)),
+            LimitSource::HugePages(_) => self,
         }
     }
 
     /// All of them as they are now: at least one, of the machine.
     pub fn look(&self) -> Vec<Limit> {
         match &self.0 {
-            LimitSource::Ordinary(groups) => std::iter::once(machine()).chain(groups.memory()).collect(),
+            LimitSource::Ordinary(groups, nodes) => {
+                let nodes = nodes.as_ref().and_then(NumaNodes::look);
+                std::iter::once(machine()).chain(nodes).chain(groups.memory()).collect()
+            }
             LimitSource::HugePages(size) => {
                 let [free, whole] =
                     [free_huge_pages(*size), huge_pages(*size)].map(|pages| pages.saturating_mul(*size));
@@ -53,8 +68,8 @@ impl Limits {
     }
 }
 
-/// The tightest of the limits on memory in ordinary pages, as it is now. Beyond the machine's memory a commit fails; beyond a
-/// control group's limit the kernel kills the process.
+/// The tightest of the limits on memory in ordinary pages, as it is now. Beyond the machine's memory a commit fails; beyond that of a cpuset's
+/// NUMA nodes, or a control group's limit, the kernel kills the process.
 pub fn tightest() -> Limit {
     let limits = Limits::of_pages(page_size() as u64).look();
     limits.into_iter().min_by_key(|limit| limit.free).expect("at least the machine")

@@ -7,6 +7,6 @@ use oxshmem_os::memory;
 /// if that is less.
 pub(super) fn share_of_memory(members: usize) -> u64 {
     let page = memory::page_size() as u64;
-    let most = Limits::of_pages(page).look().iter().map(Limit::most).min().unwrap_or(0);
+    let most = Limits::of_pages(page).without_nodes().look().iter().map(Limit::most).min().unwrap_or(0);
     (most / members as u64).next_multiple_of(page)
 }
