@@ -28,6 +28,7 @@ pub mod limits;
 pub mod locks;
 pub mod mappings;
 pub mod memory;
+pub mod numa_policy;
 mod own_descriptor;
 pub mod process;
 pub mod program;

@@ -1,4 +1,4 @@
-//! How much memory this process can still get: from the machine, from the NUMA nodes that it may use, and from every control group
+//! How much memory this process can still get: from the machine, from the NUMA nodes of the calling thread, and from every control group
 //! around it.
 
 pub(crate) mod limit;
@@ -38,7 +38,7 @@ impl Limits {
         if size > page_size() as u64 {
             Limits(LimitSource::HugePages(size))
         } else {
-            Limits(LimitSource::Ordinary(Hierarchies::of_this_process(), NumaNodes::of_this_process()))
+            Limits(LimitSource::Ordinary(Hierarchies::of_this_process(), NumaNodes::of_this_thread()))
         }
     }
 
@@ -68,8 +68,8 @@ impl Limits {
     }
 }
 
-/// The tightest of the limits on memory in ordinary pages, as it is now. Beyond the machine's memory a commit fails; beyond that of a cpuset's
-/// NUMA nodes, or a control group's limit, the kernel kills the process.
+/// The tightest of the limits on memory in ordinary pages, as it is now. Beyond the machine's memory a commit fails; beyond that of the
+/// thread's NUMA nodes, or a control group's limit, the kernel kills the process.
 pub fn tightest() -> Limit {
     let limits = Limits::of_pages(page_size() as u64).look();
     limits.into_iter().min_by_key(|limit| limit.free).expect("at least the machine")

@@ -1,16 +1,16 @@
 //! The memory of the NUMA nodes from which this process gets pages, where other nodes of the machine have memory as well.
 //!
-//! A cpuset leaves a process some nodes: that of a scheduler's job, or of `docker run --cpuset-mems`. Where these have no page left, the
-//! kernel kills a process, however much memory the others have.
+//! A cpuset leaves a process some nodes: that of a scheduler's job, or of `docker run --cpuset-mems`. So does a policy that binds its memory
+//! (`numactl --membind`). Where these nodes have no page left, the kernel kills a process, however much memory the others have.
 
 use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::{Limit, NUMA_NODES};
-use crate::kernel_text;
+use crate::{kernel_text, numa_policy};
 
-/// The nodes of this process, which are some of those that have memory.
+/// The nodes of the calling thread, which are some of those that have memory.
 #[derive(Debug)]
 pub(super) struct NumaNodes {
     /// The folder with a folder for each node.
@@ -20,18 +20,20 @@ pub(super) struct NumaNodes {
 
 impl NumaNodes {
     /// `None`: pages come from all nodes, or the system does not tell.
-    pub(super) fn of_this_process() -> Option<NumaNodes> {
+    pub(super) fn of_this_thread() -> Option<NumaNodes> {
         let status = kernel_text::read("/proc/self/status").ok()?;
-        NumaNodes::of(&status, Path::new("/sys/devices/system/node"))
+        NumaNodes::of(&status, numa_policy::bound_to().as_deref(), Path::new("/sys/devices/system/node"))
     }
 
-    /// `status` is the text of /proc/self/status.
-    fn of(status: &str, folder: &Path) -> Option<NumaNodes> {
+    /// `status` is the text of /proc/self/status; the thread may be `bound` to some of the nodes that it names.
+    fn of(status: &str, bound: Option<&[u32]>, folder: &Path) -> Option<NumaNodes> {
         let allowed = status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"))?;
         let allowed: Vec<_> = ranges(allowed).collect();
+        let is_mine = |node: &u32| {
+            allowed.iter().any(|range| range.contains(node)) && bound.is_none_or(|bound| bound.contains(node))
+        };
         let with_memory = fs::read_to_string(folder.join("has_memory")).ok()?;
-        let (numbers, others): (Vec<u32>, Vec<u32>) =
-            ranges(&with_memory).flatten().partition(|node| allowed.iter().any(|range| range.contains(node)));
+        let (numbers, others): (Vec<u32>, Vec<u32>) = ranges(&with_memory).flatten().partition(is_mine);
         let is_limit = !numbers.is_empty() && !others.is_empty();
         is_limit.then(|| NumaNodes { folder: folder.to_owned(), numbers })
     }
@@ -96,8 +98,12 @@ mod tests {
         folder
     }
 
+    fn bound(folder: &Path, allowed: &str, bound: Option<&[u32]>) -> Option<Limit> {
+        NumaNodes::of(&format!("Name:\tprogram\nMems_allowed_list:\t{allowed}\n"), bound, folder)?.look()
+    }
+
     fn limit(folder: &Path, allowed: &str) -> Option<Limit> {
-        NumaNodes::of(&format!("Name:\tprogram\nMems_allowed_list:\t{allowed}\n"), folder)?.look()
+        bound(folder, allowed, None)
     }
 
     #[test]
@@ -113,12 +119,22 @@ mod tests {
     }
 
     #[test]
+    fn the_nodes_to_which_a_policy_binds_are_a_limit() {
+        let folder = machine();
+        let of = |nodes: &[u32]| bound(&folder, "0-1,4", Some(nodes)).map(|limit| limit.whole);
+        assert_eq!([of(&[4]), of(&[0, 1]), of(&[0, 1, 4])], [Some(400 << 10), Some(300 << 10), None]);
+        let within = bound(&folder, "0-1", Some(&[1])).expect("there are others");
+        assert_eq!(Some(within), limit(&folder, "1"));
+        assert_eq!(bound(&folder, "0-1", Some(&[4])), None);
+    }
+
+    #[test]
     fn all_nodes_are_no_limit_beside_that_of_the_machine() {
         let folder = machine();
         for allowed in ["0-1,4", "0-1023", "2-3", "", "x"] {
             assert_eq!(limit(&folder, allowed), None, "{allowed}");
         }
         assert_eq!(limit(&folder.join("none"), "0"), None);
-        assert!(NumaNodes::of("Name:\tprogram\n", &folder).is_none());
+        assert!(NumaNodes::of("Name:\tprogram\n", None, &folder).is_none());
     }
 }

@@ -6,7 +6,7 @@ use oxshmem_base::knobs::{NodeLevels, Settings, Wait};
 use oxshmem_base::{Error, size};
 use oxshmem_bootstrap::{Circle, Gathered, Membership, Parcel, node};
 use oxshmem_os::memory::{self, AddressRange, Pages, SharedMemory};
-use oxshmem_os::statics;
+use oxshmem_os::{numa_policy, statics};
 use oxshmem_topology::claim::Claims;
 use oxshmem_topology::{Share, share};
 use parking_lot::Mutex;
@@ -209,12 +209,15 @@ fn map_control(job: &Membership, file: &SharedMemory) -> Result<AddressRange, Er
     Ok(range)
 }
 
-/// Maps the heaps of all members, and lets the data path find them.
+/// Maps the heaps of all members, and lets the data path find them. The pages of the own one come from where the processors are, unless
+/// the user has chosen where the memory of the program comes from.
 fn map_heap(file: &SharedMemory, terms: &HeapTerms, members: usize, me: usize) -> Result<AddressRange, Error> {
     let shift = terms.heap_shift;
     let range = map_whole(file, members, shift, terms.page as usize, "symmetric heaps")
         .map_err(|error| error.fix(format!("lower SHMEM_SYMMETRIC_SIZE, or {}", more_addresses())))?;
-    placement::keep_near(&range, me << shift, 1 << shift, me);
+    if !numa_policy::is_chosen() {
+        placement::keep_near(&range, me << shift, 1 << shift, me);
+    }
     let base = range.base() as usize;
     FAST.heap.open(base + (me << shift), 0, base, shift);
     Ok(range)
