@@ -52,17 +52,21 @@ impl Hierarchies {
     }
 
     /// Every group with a limit. Cached file pages do not count as used, because the kernel drops them before it kills: those of its list of
-    /// active pages too, to which a file goes that is read twice.
+    /// active pages too, to which a file goes that is read twice. Beyond `memory.high` it does not kill, but has the process sleep
+    /// for up to two seconds behind each 64 pages.
     pub(crate) fn memory(&self) -> impl Iterator<Item = Limit> {
         self.memory.iter().filter_map(|level| {
-            let (limit, usage, lists) = match level {
+            let (limits, usage, lists) = match level {
                 CgroupLevel::V1(_) => {
                     let lists = ["total_inactive_file", "total_active_file"];
-                    ("memory.limit_in_bytes", "memory.usage_in_bytes", lists)
+                    (&["memory.limit_in_bytes"][..], "memory.usage_in_bytes", lists)
                 }
-                CgroupLevel::V2(_) => ("memory.max", "memory.current", ["inactive_file", "active_file"]),
+                CgroupLevel::V2(_) => {
+                    (&["memory.max", "memory.high"][..], "memory.current", ["inactive_file", "active_file"])
+                }
             };
-            let whole = number(&level.read(limit)?)?;
+            let read = |file: &&'static str| Some((number(&level.read(file)?)?, *file));
+            let (whole, limit) = limits.iter().filter_map(read).min()?;
             let counts = level.read("memory.stat").unwrap_or_default();
             let cached: u64 = lists.iter().filter_map(|list| labelled(&counts, list)).sum();
             let used = number(&level.read(usage)?)?.saturating_sub(cached);
@@ -261,6 +265,25 @@ mod tests {
         let found = Hierarchies::from_text("3:cpu,memory,pids:/job\n", &mounts);
         assert_eq!(found.memory().map(|limit| limit.free).collect::<Vec<_>>(), [4000]);
         assert_eq!((found.processor_quota(), found.processes_left().map(|(left, ..)| left)), (Some(2), Some(5)));
+    }
+
+    #[test]
+    fn a_limit_beyond_which_the_kernel_slows_a_group_down_is_one_of_its_limits() {
+        let groups =
+            [("low", "1000", "900"), ("only", "max", "800"), ("greater", "700", "5000"), ("none", "max", "max")];
+        let files = groups.map(|(group, max, high)| {
+            let file = |name: &str| format!("{group}/memory.{name}");
+            [(file("max"), max), (file("high"), high), (file("current"), "100")]
+        });
+        let files: Vec<(&str, &str)> = files.iter().flatten().map(|(path, text)| (path.as_str(), *text)).collect();
+        let fixture = Fixture::new("high", &files);
+        let limit = |group: &str| {
+            let found = Hierarchies::from_text(&format!("0::/{group}\n"), &fixture.mount("/", "cgroup2", "rw"));
+            let limits: Vec<_> = found.memory().collect();
+            limits.first().map(|limit| (limit.whole, limit.free, limit.limited_by.ends_with("/memory.high")))
+        };
+        let found = groups.map(|(group, ..)| limit(group));
+        assert_eq!(found, [Some((900, 800, true)), Some((800, 700, true)), Some((700, 600, false)), None]);
     }
 
     /// Measured: in a group of 256 MiB with a file of 128 MiB that had been read five times, the kernel gave 210 MiB and killed nobody.
