@@ -12,6 +12,7 @@ pub(crate) struct Hierarchies {
     memory: Vec<CgroupLevel>,
     processors: Vec<CgroupLevel>,
     processes: Vec<CgroupLevel>,
+    huge_pages: Vec<CgroupLevel>,
 }
 
 /// One group and the version of the interface it speaks.
@@ -40,10 +41,16 @@ impl Hierarchies {
                 let levels = levels(mounts, "cgroup2", "", group).map(CgroupLevel::V2);
                 found.memory.extend(levels.clone());
                 found.processors.extend(levels.clone());
-                found.processes.extend(levels);
+                found.processes.extend(levels.clone());
+                found.huge_pages.extend(levels);
             }
             // Several controllers may be mounted together.
-            let kinds = [("memory", &mut found.memory), ("cpu", &mut found.processors), ("pids", &mut found.processes)];
+            let kinds = [
+                ("memory", &mut found.memory),
+                ("cpu", &mut found.processors),
+                ("pids", &mut found.processes),
+                ("hugetlb", &mut found.huge_pages),
+            ];
             for (controller, found) in kinds.into_iter().filter(|(controller, _)| has(controller)) {
                 found.extend(levels(mounts, "cgroup", controller, group).map(CgroupLevel::V1));
             }
@@ -72,6 +79,25 @@ impl Hierarchies {
             let used = number(&level.read(usage)?)?.saturating_sub(cached);
             let limited_by = level.path(limit).display().to_string();
             Some(Limit::new(level.identity(), whole, whole.saturating_sub(used), limited_by))
+        })
+    }
+
+    /// Every group with a limit of huge pages of this many bytes: of none, where a container was given none. The kernel refuses others.
+    pub(crate) fn huge_pages(&self, size: u64) -> impl Iterator<Item = Limit> {
+        let size = match size {
+            size if size >= 1 << 30 => format!("{}GB", size >> 30),
+            size if size >= 1 << 20 => format!("{}MB", size >> 20),
+            size => format!("{}KB", size >> 10),
+        };
+        self.huge_pages.iter().filter_map(move |level| {
+            let (limit, usage) = match level {
+                CgroupLevel::V1(_) => ("limit_in_bytes", "usage_in_bytes"),
+                CgroupLevel::V2(_) => ("max", "current"),
+            };
+            let [limit, usage] = [limit, usage].map(|name| format!("hugetlb.{size}.{name}"));
+            let (whole, used) = (number(&level.read(&limit)?)?, number(&level.read(&usage)?)?);
+            let (identity, limited_by) = (level.identity(), level.path(&limit).display().to_string());
+            Some(Limit { identity, whole, free: whole.saturating_sub(used), reserve: 0, limited_by })
         })
     }
 
@@ -185,175 +211,4 @@ pub(crate) fn kilobytes(text: &str, label: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use oxshmem_test_folder::TestFolder;
-
-    use super::*;
-
-    /// A directory with files in it that goes away with the test.
-    struct Fixture(TestFolder);
-
-    impl Fixture {
-        fn new(name: &str, files: &[(&str, &str)]) -> Self {
-            let root = TestFolder::new(name);
-            for (path, text) in files {
-                root.write(path, text);
-            }
-            Fixture(root)
-        }
-
-        fn mount(&self, root: &str, kind: &str, options: &str) -> String {
-            format!("31 24 0:27 {root} {} rw shared:9 - {kind} none {options}\n", self.0.display())
-        }
-    }
-
-    #[test]
-    fn version_2_limits_hold_at_every_level() {
-        let fixture = Fixture::new(
-            "v2",
-            &[
-                ("job/memory.max", "1000\n"),
-                ("job/memory.current", "700\n"),
-                ("job/memory.stat", "anon 1\ninactive_file 200\nactive_file 5\n"),
-                ("job/cpu.max", "350000 100000\n"),
-                ("job/step/memory.max", "max\n"),
-                ("job/step/memory.current", "5\n"),
-                ("job/step/cpu.max", "max 100000\n"),
-            ],
-        );
-        let found = Hierarchies::from_text("0::/job/step\n", &fixture.mount("/", "cgroup2", "rw"));
-        let limits: Vec<_> = found.memory().collect();
-        assert_eq!(limits.len(), 1);
-        assert_eq!((limits[0].whole, limits[0].free), (1000, 505));
-        assert!(limits[0].limited_by.ends_with("/job/memory.max"));
-        assert_eq!(found.processor_quota(), Some(3));
-    }
-
-    #[test]
-    fn version_1_controllers_are_found_by_name_and_a_container_root_is_cut_off() {
-        let fixture = Fixture::new(
-            "v1",
-            &[
-                ("memory.limit_in_bytes", "4096\n"),
-                ("memory.usage_in_bytes", "5000\n"),
-                ("cpu.cfs_quota_us", "50000\n"),
-                ("cpu.cfs_period_us", "100000\n"),
-                ("step/cpu.cfs_quota_us", "-1\n"),
-                ("step/cpu.cfs_period_us", "100000\n"),
-            ],
-        );
-        let mounts =
-            fixture.mount("/docker/x", "cgroup", "rw,memory") + &fixture.mount("/", "cgroup", "rw,cpuacct,cpu");
-        let groups = "5:name=systemd:/\n4:memory:/docker/x\n2:cpu,cpuacct:/step\nnonsense\n";
-        let found = Hierarchies::from_text(groups, &mounts);
-        assert_eq!(found.memory().map(|limit| limit.free).collect::<Vec<_>>(), [0]);
-        assert_eq!(found.processor_quota(), Some(0));
-    }
-
-    #[test]
-    fn version_1_controllers_that_are_mounted_together_all_count() {
-        let files = [
-            ("job/memory.limit_in_bytes", "4096\n"),
-            ("job/memory.usage_in_bytes", "96\n"),
-            ("job/cpu.cfs_quota_us", "200000\n"),
-            ("job/cpu.cfs_period_us", "100000\n"),
-            ("job/pids.max", "100\n"),
-            ("job/pids.current", "95\n"),
-        ];
-        let fixture = Fixture::new("together", &files);
-        let mounts = fixture.mount("/", "cgroup", "rw,cpu,memory,pids");
-        let found = Hierarchies::from_text("3:cpu,memory,pids:/job\n", &mounts);
-        assert_eq!(found.memory().map(|limit| limit.free).collect::<Vec<_>>(), [4000]);
-        assert_eq!((found.processor_quota(), found.processes_left().map(|(left, ..)| left)), (Some(2), Some(5)));
-    }
-
-    #[test]
-    fn a_limit_beyond_which_the_kernel_slows_a_group_down_is_one_of_its_limits() {
-        let groups =
-            [("low", "1000", "900"), ("only", "max", "800"), ("greater", "700", "5000"), ("none", "max", "max")];
-        let files = groups.map(|(group, max, high)| {
-            let file = |name: &str| format!("{group}/memory.{name}");
-            [(file("max"), max), (file("high"), high), (file("current"), "100")]
-        });
-        let files: Vec<(&str, &str)> = files.iter().flatten().map(|(path, text)| (path.as_str(), *text)).collect();
-        let fixture = Fixture::new("high", &files);
-        let limit = |group: &str| {
-            let found = Hierarchies::from_text(&format!("0::/{group}\n"), &fixture.mount("/", "cgroup2", "rw"));
-            let limits: Vec<_> = found.memory().collect();
-            limits.first().map(|limit| (limit.whole, limit.free, limit.limited_by.ends_with("/memory.high")))
-        };
-        let found = groups.map(|(group, ..)| limit(group));
-        assert_eq!(found, [Some((900, 800, true)), Some((800, 700, true)), Some((700, 600, false)), None]);
-    }
-
-    /// Measured: in a group of 256 MiB with a file of 128 MiB that had been read five times, the kernel gave 210 MiB and killed nobody.
-    #[test]
-    fn cached_files_that_were_read_twice_count_as_free() {
-        let active = "cache 6\ninactive_file 1\nactive_file 2\ntotal_inactive_file 100\ntotal_active_file 600\n";
-        let files = [("memory.limit_in_bytes", "1000\n"), ("memory.usage_in_bytes", "900\n"), ("memory.stat", active)];
-        let fixture = Fixture::new("active", &files);
-        let found = Hierarchies::from_text("4:memory:/\n", &fixture.mount("/", "cgroup", "rw,memory"));
-        assert_eq!(found.memory().map(|limit| limit.free).collect::<Vec<_>>(), [800]);
-    }
-
-    #[test]
-    fn without_groups_there_is_no_limit() {
-        let found = Hierarchies::from_text("", "");
-        assert_eq!((found.memory().count(), found.processor_quota()), (0, None));
-        let unmounted = Hierarchies::from_text("0::/a/b\n", "");
-        assert_eq!((unmounted.memory().count(), unmounted.processor_quota()), (0, None));
-    }
-
-    #[test]
-    fn fault_M1_processes_of_one_group_mean_the_same_limit() {
-        let files = [("a/memory.max", "9\n"), ("a/memory.current", "1\n"), ("b/memory.max", "9\n")];
-        let fixture = Fixture::new("identity", &[&files[..], &[("b/memory.current", "1\n")]].concat());
-        let mount = fixture.mount("/", "cgroup2", "rw");
-        let identity = |group: &str| Hierarchies::from_text(group, &mount).memory().next().expect("a limit").identity;
-        assert_eq!(identity("0::/a\n"), identity("0::/a\n"));
-        assert_ne!(identity("0::/a\n"), identity("0::/b\n"));
-    }
-
-    #[test]
-    fn fault_L9_the_group_with_the_least_room_for_processes_is_found() {
-        let fixture = Fixture::new(
-            "pids",
-            &[
-                ("job/pids.max", "100\n"),
-                ("job/pids.current", "95\n"),
-                ("job/step/pids.max", "max\n"),
-                ("job/step/pids.current", "7\n"),
-            ],
-        );
-        let left = |groups, kind, options| {
-            let found = Hierarchies::from_text(groups, &fixture.mount("/", kind, options)).processes_left();
-            found.map(|(left, limit, file)| (left, limit, file.ends_with("/job/pids.max")))
-        };
-        assert_eq!(left("0::/job/step\n", "cgroup2", "rw"), Some((5, 100, true)));
-        assert_eq!(left("8:pids:/job/step\n", "cgroup", "rw,pids"), Some((5, 100, true)));
-        assert_eq!(left("8:pids:/\n", "cgroup", "rw,pids"), None);
-    }
-
-    #[test]
-    fn fault_M6_kills_and_peaks_are_read_from_both_versions() {
-        let fixture = Fixture::new(
-            "kills",
-            &[
-                ("two/memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n"),
-                ("two/memory.max", "1000\n"),
-                ("two/memory.peak", "990\n"),
-                ("one/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n"),
-                ("one/memory.limit_in_bytes", "4096\n"),
-                ("one/memory.max_usage_in_bytes", "4096\n"),
-            ],
-        );
-        let of = |groups, kind, options| Hierarchies::from_text(groups, &fixture.mount("/", kind, options));
-        let two = of("0::/two\n", "cgroup2", "rw");
-        assert_eq!(two.memory_kills(), Some(2));
-        assert_eq!(two.memory_peak().map(|(peak, limit, _)| (peak, limit)), Some((990, 1000)));
-        let one = of("4:memory:/one\n", "cgroup", "rw,memory");
-        assert_eq!(one.memory_kills(), Some(5));
-        assert_eq!(one.memory_peak().map(|(peak, limit, _)| (peak, limit)), Some((4096, 4096)));
-        assert_eq!(of("", "cgroup2", "rw").memory_kills(), None);
-    }
-}
+mod tests;

@@ -24,7 +24,7 @@ pub struct Limits(LimitSource);
 enum LimitSource {
     Ordinary(Hierarchies, Option<NumaNodes>),
     /// Pages of this size come from a reserve of their own.
-    HugePages(u64),
+    HugePages(u64, Hierarchies),
 }
 
 /// Identities of limits that are no control groups, whose identities are hashes. That of NUMA nodes begins a hash of their numbers.
@@ -36,7 +36,7 @@ impl Limits {
     /// Those of memory in pages of this size.
     pub fn of_pages(size: u64) -> Limits {
         if size > page_size() as u64 {
-            Limits(LimitSource::HugePages(size))
+            Limits(LimitSource::HugePages(size, Hierarchies::of_this_process()))
         } else {
             Limits(LimitSource::Ordinary(Hierarchies::of_this_process(), NumaNodes::of_this_thread()))
         }
@@ -46,7 +46,7 @@ impl Limits {
     pub fn without_nodes(self) -> Limits {
         match self.0 {
             LimitSource::Ordinary(groups, _) => Limits(LimitSource::Ordinary(groups, None)),
-            LimitSource::HugePages(_) => self,
+            LimitSource::HugePages(..) => self,
         }
     }
 
@@ -57,12 +57,13 @@ impl Limits {
                 let nodes = nodes.as_ref().and_then(NumaNodes::look);
                 std::iter::once(machine()).chain(nodes).chain(groups.memory()).collect()
             }
-            LimitSource::HugePages(size) => {
+            LimitSource::HugePages(size, groups) => {
                 let [free, whole] =
                     [free_huge_pages(*size), huge_pages(*size)].map(|pages| pages.saturating_mul(*size));
                 let limited_by = "/sys/kernel/mm/hugepages".to_owned();
                 // The kernel takes nothing from this reserve for itself, and refuses requests where it ends.
-                vec![Limit { identity: HUGE_PAGES, whole, free, reserve: 0, limited_by }]
+                let reserved = Limit { identity: HUGE_PAGES, whole, free, reserve: 0, limited_by };
+                std::iter::once(reserved).chain(groups.huge_pages(*size)).collect()
             }
         }
     }
@@ -141,7 +142,8 @@ mod tests {
             assert!(fs::metadata(&limit.limited_by).is_ok(), "{limit:?}");
         }
         let huge = Limits::of_pages(1 << 21).look();
-        assert_eq!((huge.len(), huge[0].identity, huge[0].reserve), (1, HUGE_PAGES, 0));
+        assert_eq!(huge[0].identity, HUGE_PAGES);
+        assert!(huge.iter().all(|limit| limit.reserve == 0), "{huge:?}");
     }
 
     #[test]

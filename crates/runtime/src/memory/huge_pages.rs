@@ -2,15 +2,18 @@
 
 use oxshmem_base::knobs::Settings;
 use oxshmem_base::{Error, size};
+use oxshmem_os::limits::Limits;
 use oxshmem_os::memory;
 
-/// The huge pages for the heap. `None`: small ones, because the user wants no others or the system has none free.
+/// The huge pages for the heap. `None`: small ones, because the user wants no others, or the system has none free, or the control groups
+/// allow none.
 pub(super) fn choose(settings: &Settings) -> Result<Option<u64>, Error> {
     let (sizes, default) = (memory::huge_page_sizes(), memory::huge_page_size());
     if !settings.huge_pages {
         return Ok(None);
     }
-    Ok(of_sizes(settings.huge_page_size, &sizes, default)?.filter(|size| memory::free_huge_pages(*size) > 0))
+    let is_free = |size: &u64| Limits::of_pages(*size).look().iter().all(|limit| limit.free >= *size);
+    Ok(of_sizes(settings.huge_page_size, &sizes, default)?.filter(is_free))
 }
 
 /// The size among those of the kernel that is `wanted`, or the default.
