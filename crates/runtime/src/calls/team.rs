@@ -118,9 +118,10 @@ pub unsafe fn split_strided(
     check_config(NAME, "config", config, mask);
     // All members have the same arguments, so all see the same mistake: nothing has to be sent.
     let Ok(child) = parent.numbers().split_strided(start.into(), stride.into(), size.into()) else { return FAILED };
-    let Some(lease) = leasing::lease_collectively(NAME, parent) else { return FAILED };
+    let my = child.number(parent.my.into());
+    let Some(lease) = leasing::lease_collectively(NAME, parent, my.is_some()) else { return FAILED };
     split_arguments::require_equal(NAME, parent, &lease, SplitArguments::Strided { start, stride, size });
-    match child.number(parent.my.into()) {
+    match my {
         // SAFETY: the caller promises that `new_team` is writable; `make` reads `config` only if the mask names a field.
         Some(my) => unsafe { new_team.write(make(parent.subset(&child), child.size, my, lease, config, mask)) },
         None => leasing::decline(lease),
@@ -158,8 +159,8 @@ pub unsafe fn split_2d(
     check_config(NAME, "yaxis_config", y_config, y_mask);
     let Some(grid) = parent.numbers().split_2d(xrange.into(), parent.my) else { return FAILED };
     // Two leases, whatever the shape: rows have no member in common, nor have columns.
-    let Some(x_lease) = leasing::lease_collectively(NAME, parent) else { return FAILED };
-    let Some(y_lease) = leasing::lease_collectively(NAME, parent) else {
+    let Some(x_lease) = leasing::lease_collectively(NAME, parent, true) else { return FAILED };
+    let Some(y_lease) = leasing::lease_collectively(NAME, parent, true) else {
         leasing::decline(x_lease);
         return FAILED;
     };

@@ -74,7 +74,7 @@ pub unsafe fn split_strided(
     let my =
         members.find(child.size, parent.world(parent.my)).unwrap_or_else(|| unreachable!("a member is in its team"));
     let made = active_set::with_part(name, parent, &child, members.clone(), my, |meeting| {
-        if leasing::agree_whether_full(name, meeting) {
+        if leasing::agree_whether_full(name, meeting, true) {
             no_slot(name);
         }
         let lease = leasing::meet(name, meeting, parent.slot_or_zero()).unwrap_or_else(|| no_slot(name));
@@ -140,10 +140,11 @@ pub unsafe fn split_color(name: &'static str, parent: TeamHandle, color: c_int, 
             same.push((words[0] as c_int, member));
         }
     });
-    let lease = leasing::lease_collectively(name, parent).unwrap_or_else(|| no_slot(name));
+    let joins = color != COLOR_UNDEFINED;
+    let lease = leasing::lease_collectively(name, parent, joins).unwrap_or_else(|| no_slot(name));
     // SAFETY: the caller promises that `new_team` is writable.
     unsafe { new_team.write(TeamHandle::INVALID) };
-    if color == COLOR_UNDEFINED {
+    if !joins {
         leasing::decline(lease);
         return;
     }
@@ -210,17 +211,18 @@ unsafe fn split_grid(call: &'static str, parent: TeamHandle, extents: &[c_int], 
     }
     let extents: Vec<i64> = extents.iter().map(|&extent| extent.into()).collect();
     for (axis, &team) in teams.iter().enumerate() {
-        let lease = leasing::lease_collectively(call, parent).unwrap_or_else(|| no_slot(call));
+        let members = parent.numbers().split_axis(&extents, axis, parent.my).ok().flatten();
+        let lease = leasing::lease_collectively(call, parent, members.is_some()).unwrap_or_else(|| no_slot(call));
         // SAFETY: the caller promises that each of `teams` is writable.
         unsafe { team.write(TeamHandle::INVALID) };
-        match parent.numbers().split_axis(&extents, axis, parent.my) {
-            Ok(Some(members)) => {
+        match members {
+            Some(members) => {
                 let my = members.number(parent.my.into()).unwrap_or_else(|| unreachable!("a member is in its team"));
                 let made = (parent.subset(&members), members.size);
                 // SAFETY: the caller promises that each of `teams` is writable; there is no config.
                 unsafe { team.write(standard::make(made.0, made.1, my, lease, core::ptr::null(), 0)) };
             }
-            _ => leasing::decline(lease),
+            None => leasing::decline(lease),
         }
     }
 }

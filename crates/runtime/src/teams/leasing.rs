@@ -40,7 +40,7 @@ struct FreeSlots {
     slots: Slots<PIECES>,
     /// No line of this PE has passed this number.
     passed: u64,
-    /// Leases that are with a team, or about to be.
+    /// Teams in which this PE is, or is about to be.
     teams: u64,
 }
 
@@ -49,6 +49,8 @@ static FREE_SLOTS: Mutex<Option<FreeSlots>> = Mutex::new(None);
 /// A slot for a team, and what it hands down to the team's children.
 pub(crate) struct Lease {
     pub(crate) slot: u16,
+    /// Whether the caller is a member of the team, which counts then.
+    joins: bool,
     pub(crate) base: u64,
     /// The hash of the team that it is for: see [`TeamState::next_name_hash`].
     pub(crate) name_hash: u64,
@@ -78,14 +80,14 @@ fn with_free_slots<R>(act: impl FnOnce(&mut FreeSlots) -> R) -> R {
     act(lock().as_mut().expect("teams exist only between begin and the last finalize"))
 }
 
-/// Takes a lease of `parent`; all its members call this, in the same order. Sends something only if there is none left.
-/// `None`, on all members alike, if no slot is free on all of them, or the user does not want more teams.
-pub(crate) fn lease_collectively(call: &'static str, parent: &TeamState) -> Option<Lease> {
-    if agree_whether_full(call, parent) { None } else { lease_beyond_limit(call, parent) }
+/// Takes a lease of `parent` for a team that the caller `joins` or not; all its members call this, in the same order. Sends something only
+/// if there is none left. `None`, on all members alike, if no slot is free on all of them, or the user does not want more teams.
+pub(crate) fn lease_collectively(call: &'static str, parent: &TeamState, joins: bool) -> Option<Lease> {
+    if agree_whether_full(call, parent, joins) { None } else { lease_beyond_limit(call, parent, joins) }
 }
 
 /// The same for teams that the user's limit does not count. The PEs may not have compared their limits yet.
-pub(crate) fn lease_beyond_limit(call: &'static str, parent: &TeamState) -> Option<Lease> {
+pub(crate) fn lease_beyond_limit(call: &'static str, parent: &TeamState, joins: bool) -> Option<Lease> {
     let mut held = parent.held.lock();
     let slot = match held.leases.pop() {
         Some(slot) => slot,
@@ -95,17 +97,17 @@ pub(crate) fn lease_beyond_limit(call: &'static str, parent: &TeamState) -> Opti
         }
     };
     let children = held.leases.hand_down();
-    with_free_slots(|free| free.teams += 1);
+    with_free_slots(|free| free.teams += u64::from(joins));
     let name_hash = parent.next_name_hash(slot, held.base);
-    Some(Lease { slot, base: held.base, name_hash, children })
+    Some(Lease { slot, joins, base: held.base, name_hash, children })
 }
 
-/// Whether some member of the team has as many teams as `SHMEM_TEAMS_MAX` allows. Where there is such a limit, which all PEs have alike
-/// (`collectives::agreement`), the members reduce their counts: all call this, and wait for each other.
-pub(crate) fn agree_whether_full(call: &'static str, team: &TeamState) -> bool {
+/// Whether some member of the team that `joins` a new one has as many teams as `SHMEM_TEAMS_MAX` allows. Where there is such a limit, which
+/// all PEs have alike (`collectives::agreement`), the members reduce their counts: all call this, and wait for each other.
+pub(crate) fn agree_whether_full(call: &'static str, team: &TeamState, joins: bool) -> bool {
     let most = state::current().and_then(|life| life.settings.teams_max);
     most.is_some_and(|most| {
-        let teams = with_free_slots(|free| free.teams);
+        let teams = if joins { with_free_slots(|free| free.teams) } else { 0 };
         and_and_max(call, team, [0; WORDS], teams).1 >= most.saturating_add(PREDEFINED)
     })
 }
@@ -114,7 +116,7 @@ pub(crate) fn agree_whether_full(call: &'static str, team: &TeamState) -> bool {
 pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
     let lease = meet_in(call, meeting, identity, search_all(identity, between_nodes::slots()))?;
     with_free_slots(|free| free.teams += 1);
-    Some(lease)
+    Some(Lease { joins: true, ..lease })
 }
 
 /// The same for an active set, which has one of the slots that sets may have and counts as no team.
@@ -128,7 +130,7 @@ fn meet_in(call: &'static str, meeting: &TeamState, identity: u64, search: Searc
     let slot = held.leases.pop()?;
     debug_assert_eq!(held.leases.left(), 0, "the first agreement grants one lease");
     let name_hash = mix(&[identity, slot.into(), held.base]);
-    Some(Lease { slot, base: held.base, name_hash, children: Leases::default() })
+    Some(Lease { slot, joins: false, base: held.base, name_hash, children: Leases::default() })
 }
 
 /// Gets leases for `held` by agreement of the team.
@@ -169,12 +171,12 @@ fn and_and_max(call: &'static str, team: &TeamState, words: [u64; WORDS], passed
     (agreed, base)
 }
 
-/// Gives back a lease that this PE is not a member for.
+/// Gives back a lease of a team in which this PE is not, or which is not made.
 pub(crate) fn decline(mut lease: Lease) {
     with_free_slots(|free| {
         free.slots.release(lease.slot);
         free.slots.release_all(&mut lease.children);
-        free.teams -= 1;
+        free.teams -= u64::from(lease.joins);
     });
 }
 
@@ -221,7 +223,7 @@ mod tests {
     fn slots_are_leased_once_and_come_back_with_the_number_that_they_passed() {
         control::tests::windows();
         let world = alone(0, 0).holding(begin());
-        let lease = |world| lease_collectively("test", world).expect("a free slot");
+        let lease = |world| lease_collectively("test", world, true).expect("a free slot");
 
         let mut teams: Vec<TeamState> = Vec::new();
         let mut slots = BTreeSet::from([0]);

@@ -124,6 +124,18 @@ TEST(TEAM_8_limit, "SHMEM_TEAMS_MAX: one more is refused everywhere, and there i
     shmem_team_destroy(teams[3]);
 }
 
+TEST(TEAM_8_limit_of_members, "SHMEM_TEAMS_MAX: a split is refused for a PE that would be a member, and for no other one",
+     .env = "SHMEM_TEAMS_MAX=1", .min_pes = 2)
+{
+    shmem_team_t first = split(SHMEM_TEAM_WORLD, 0, 1, npes - 1), last, none;
+    CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, npes - 1, 1, 1, NULL, 0, &last), 0);
+    CHECK_EQ(last != SHMEM_TEAM_INVALID, me == npes - 1);
+    CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, &none) != 0);
+    CHECK(none == SHMEM_TEAM_INVALID);
+    shmem_team_destroy(first);
+    shmem_team_destroy(last);
+}
+
 TEST(TEAM_8_2d, "so are rows and columns")
 {
     struct members all = everyone();

@@ -149,7 +149,7 @@ fn fill_predefined_handles(job: &Membership) -> &'static TeamState {
     let world = TeamHandle::world().fill(Box::new(all.holding(leasing::begin())));
     // The two first leases of the world, on all PEs alike, with what the world hands down to the children of these teams.
     for team in [TeamHandle::shared(), TeamHandle::node()] {
-        if let Some(mut lease) = leasing::lease_beyond_limit("shmem_init", world) {
+        if let Some(mut lease) = leasing::lease_beyond_limit("shmem_init", world, true) {
             let held = TeamLeases::inherited(&mut lease);
             let members = Members::of(node.members.clone().into_boxed_slice());
             let (size, my) = (node.members.len() as u32, node.my_index as u32);
