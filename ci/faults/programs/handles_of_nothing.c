@@ -4,6 +4,9 @@
 
 static long a[8];
 static long zeros[16];
+/* What is no team, in the place where a team points to what it is. */
+static unsigned char noise[1 << 16];
+static void *elsewhere[8] = {noise};
 
 int main(int argc, char **argv)
 {
@@ -24,6 +27,14 @@ int main(int argc, char **argv)
         shmem_ctx_long_p((shmem_ctx_t)zeros, a, 1, 0);
     } else if (!strcmp(what, "zeroed_team")) {
         shmem_team_sync((shmem_team_t)zeros);
+    } else if (!strncmp(what, "noisy_team", 10)) {
+        memset(noise, 0x5a, sizeof noise);
+        shmem_team_t garbage = (shmem_team_t)elsewhere;
+        if (!strcmp(what, "noisy_team_sum")) shmem_long_sum_reduce(garbage, a, a + 4, 4);
+        else if (!strcmp(what, "noisy_team_split"))
+            shmem_team_split_strided(garbage, 0, 1, 1, NULL, 0, &team);
+        else if (!strcmp(what, "noisy_team_destroy")) shmem_team_destroy(garbage);
+        else shmem_team_sync(garbage);
     } else if (!strcmp(what, "after")) {
         shmem_finalize();
         shmem_ctx_long_p(SHMEM_CTX_DEFAULT, a, 1, 0);

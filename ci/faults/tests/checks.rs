@@ -35,6 +35,18 @@ fn fault_S5_a_handle_of_nothing_is_not_called_a_library_that_is_not_initialised(
             assert!(!ended.stderr.contains("not initialised"), "{what}: {ended}");
         }
     }
+    // Garbage points to memory that is no team.
+    for (what, name, argument) in [
+        ("noisy_team_sync", "shmem_team_sync", "team"),
+        ("noisy_team_sum", "shmem_long_sum_reduce", "team"),
+        ("noisy_team_split", "shmem_team_split_strided", "parent_team"),
+        ("noisy_team_destroy", "shmem_team_destroy", "team"),
+    ] {
+        for options in ["-n 2", "-n 4 --nodes 2"] {
+            let ended = Job::new(options).run(&program, [what]).expect(1);
+            ended.says(&[&format!("{name}: {argument} is 0x"), "which stands for no team"]);
+        }
+    }
     let ended = Job::new("-n 1").run(&program, ["after"]).expect(1);
     ended.says(&["the library is not initialised", "the last shmem_finalize came before this call", "before it"]);
 }

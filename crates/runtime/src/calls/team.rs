@@ -226,10 +226,10 @@ pub unsafe fn destroy(team: TeamHandle) {
     const NAME: &str = "shmem_team_destroy";
     match team.named(NAME, "team") {
         // SAFETY: all members call, and no thread uses the team any more, by the caller's promise.
-        Some(state) => unsafe { end(NAME, team, state) },
+        Some(state) if state.handle() == team => unsafe { end(NAME, team, state) },
         None if team == TeamHandle::INVALID || team.is_predefined() => {}
-        // Without the library there is no team, in the child of a fork for example.
-        None => errors::dead_handle(NAME, "team", "team", team.0 as usize),
+        // Garbage, or without the library, where there is no team: in the child of a fork for example.
+        _ => errors::dead_handle(NAME, "team", "team", team.0 as usize),
     }
 }
 
@@ -265,12 +265,13 @@ pub(crate) fn live(call: &'static str, team: TeamHandle) -> &'static TeamState {
     live_argument(call, "team", team)
 }
 
-/// [`live`] of the argument with this name.
+/// [`live`] of the argument with this name. A team knows its handle, which the memory behind a handle of garbage does not, also where
+/// handles are believed.
 #[inline(always)]
 pub(crate) fn live_argument(call: &'static str, argument: &str, team: TeamHandle) -> &'static TeamState {
     match team.named(call, argument) {
-        Some(state) => state,
-        None => dead(call, argument, team),
+        Some(state) if state.handle() == team => state,
+        _ => dead(call, argument, team),
     }
 }
 

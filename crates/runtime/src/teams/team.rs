@@ -290,6 +290,7 @@ impl TeamState {
     }
 
     /// The handle that stands for it.
+    #[inline(always)]
     pub(crate) fn handle(&self) -> TeamHandle {
         TeamHandle(self.handle.load(Relaxed))
     }
