@@ -99,6 +99,19 @@ fn a_thread_ends_the_process_while_another_one_begins_or_ends_the_library() {
     }
 }
 
+/// A program of `start_pes` has no finalize but its exit, which waits for the others: for ever if they wait for the PE that has failed.
+#[test]
+fn a_pe_that_fails_without_any_finalize_in_its_program_ends_the_job() {
+    let old_exit = program("old_exit.c");
+    for options in ["-n 2", "-n 3", "-n 3 --nodes 3"] {
+        let ended = Job::new(options).limit(LIMIT).run(&old_exit, ["early"]).expect(5);
+        assert!(!ended.stdout.contains("has come to its end"), "{options}: {ended}");
+        // PEs that are about to end as well say what they have to say.
+        let ended = Job::new(options).limit(LIMIT).run(&old_exit, ["together"]).expect(5);
+        assert!(ended.stdout.contains("PE 0 has come to its end"), "{options}: {ended}");
+    }
+}
+
 /// A constructor that initialises the library comes before those of a library that the program contains, unless these say otherwise.
 #[test]
 fn a_static_object_may_be_the_life_of_the_library() {

@@ -1,6 +1,6 @@
 //! The job that this process belongs to, and its place in it.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
@@ -29,13 +29,17 @@ pub(crate) static MY_PE: AtomicI32 = AtomicI32::new(-1);
 /// See [`MY_PE`].
 pub(crate) static N_PES: AtomicI32 = AtomicI32::new(-1);
 
+unsafe extern "C" {
+    /// glibc's `atexit` of functions that are given the status, which the crate `libc` lacks.
+    fn on_exit(function: AtExit, argument: *mut c_void) -> c_int;
+}
+
+/// What is called when the process exits, with its status.
+type AtExit = extern "C" fn(c_int, *mut c_void);
+
 /// Joins the job, in the first life only. `leave` is called when the process exits by `exit` or by returning from `main`,
 /// `forked` in every child of a fork.
-pub(crate) fn join(
-    settings: &Settings,
-    leave: extern "C" fn(),
-    forked: extern "C" fn(),
-) -> Result<&'static Membership, Error> {
+pub(crate) fn join(settings: &Settings, leave: AtExit, forked: extern "C" fn()) -> Result<&'static Membership, Error> {
     TRAP_ON_ABORT.store(settings.trap_on_abort, Relaxed);
     if let Some(job) = JOB.get() {
         return Ok(job);
@@ -51,7 +55,7 @@ pub(crate) fn join(
     let job = JOB.get_or_init(|| joined);
     PROCESS.store(process::pid(), Relaxed);
     // SAFETY: `leave` is a function of this library, which is never unloaded.
-    unsafe { libc::atexit(leave) };
+    unsafe { on_exit(leave, core::ptr::null_mut()) };
     // SAFETY: `forked` is a function of this library, which is never unloaded. It only stores to atomics and makes system
     // calls, as the child of a fork may.
     if unsafe { libc::pthread_atfork(None, None, Some(forked)) } != 0 {

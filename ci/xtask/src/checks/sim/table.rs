@@ -57,7 +57,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
         "early_members finalized_late grid_broadcasts late_request nonblocking_legal pairs_in_a_chain patience",
     ),
     ("its PEs wait for ever", "deadlock deadlocks full_queue hangs nonblocking paused_recorder two_threads"),
-    ("a PE ends in the middle of the job", "crash ended_in_call ends exits_beside exits_in_handler vanish"),
+    ("a PE ends in the middle of the job", "crash ended_in_call ends exits_beside exits_in_handler old_exit vanish"),
     ("a rig deals its PEs to hosts in turn", "dealt dealt_blocks dealt_words"),
     ("it takes all memory that there is", "far_block grow hog"),
     ("its thousands of calls take too long where PEs take turns", "every_second every_slot many_sets"),

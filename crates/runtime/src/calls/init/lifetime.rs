@@ -1,14 +1,16 @@
 //! The life of the library in a process: from the first init to the last finalize, perhaps more than once.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{self, Settings};
 use oxshmem_base::planted;
 use oxshmem_bootstrap::Membership;
 use oxshmem_flight::calls::RingWriters;
-use oxshmem_os::{descriptors, process};
+use oxshmem_os::{descriptors, process, signals};
 use oxshmem_transport::Features;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -278,16 +280,39 @@ extern "C" fn watch_the_end() {
     unsafe { libc::atexit(leave_last) };
 }
 
+/// How long a PE that exits with a failure waits in the finalize of `start_pes` for the others. If the program has come to its end, they
+/// are about to come. If not, they may wait for this PE, which they would do for ever. The launcher lets others outlive a PE that fails
+/// after its finalize for as long.
+const LAST_MEETING: Duration = Duration::from_secs(2);
+
+/// The finalize of a program of `start_pes`, which exits with this status. Where that is a failure and the others do not come, the process
+/// ends without having met them.
+fn finalize_at_exit(status: c_int) {
+    let (meeting, is_over) = mpsc::channel::<()>();
+    let watch = move || {
+        if is_over.recv_timeout(LAST_MEETING) == Err(RecvTimeoutError::Timeout) {
+            process::exit_now(status);
+        }
+    };
+    // Parents read 8 bits of a status.
+    let is_failure = status & 0xff != 0;
+    if is_failure && signals::keeping_signals(|| std::thread::Builder::new().spawn(watch)).is_err() {
+        return;
+    }
+    finalize("shmem_finalize", OtherCalls::Done);
+    drop(meeting);
+}
+
 /// Runs when the process exits by `exit` or by returning from `main`. Runs no collective, except for the programs of
 /// `start_pes`, which have no finalize (INIT-8).
-extern "C" fn leave() {
+extern "C" fn leave(status: c_int, _: *mut c_void) {
     // Another thread is in an init or a finalize, or a handler of a signal has interrupted one. It may hold this lock and that of the
     // launcher's wire for ever. The PE has not ended properly then, which its peers and its launcher see by themselves.
     if !job::is_this_process() || INITS.is_locked() {
         return;
     }
     if state::is_open() && ENDS_AT_EXIT.load(Relaxed) {
-        finalize("shmem_finalize", OtherCalls::Done);
+        finalize_at_exit(status);
     }
     if state::is_open() {
         // Functions that the program has registered before its init may finalize still.
