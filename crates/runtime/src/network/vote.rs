@@ -71,7 +71,7 @@ pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Resu
         ballot::read(|| "the decision of PE 0".into(), &decided)?;
     let crowded = crowded.contains(&job.node().index);
     let rejected: Vec<String> = rejected.iter().map(Rejected::to_string).collect();
-    let Some((way, domain)) = way else { return Err(no_way(settings, job.node().count, &rejected)) };
+    let Some((way, domain)) = way else { return Err(no_way(settings, &asked, job.node().count, &rejected)) };
     let (name, detail) = way.name.split_once(':').unwrap_or((&way.name, ""));
     let provider = PROVIDERS.iter().find(|provider| provider.name == name).ok_or_else(|| {
         Error::new(format!("this PE does not know the transport {name}, which PE 0 has chosen"))
@@ -82,11 +82,18 @@ pub(crate) fn choose(joining: &Joining<'_>, epoch: u32, circle: &Circle) -> Resu
 }
 
 /// Nothing carries the job as the user wants it.
-fn no_way(settings: &Settings, nodes: u32, rejected: &[String]) -> Error {
+fn no_way(settings: &Settings, asked: &AskedTransport<'_>, nodes: u32, rejected: &[String]) -> Error {
     let transport = &settings.transport;
-    let why = if rejected.is_empty() { "no transport is there".to_owned() } else { rejected.join("; ") };
-    match settings.atomics {
-        Atomics::Network => Error::new(format!(
+    let why = match (asked, rejected) {
+        // The list would say of each provider that it is not shm.
+        (AskedTransport::Nothing, _) => {
+            "it is the memory that PEs of one node share, and reaches no other node".to_owned()
+        }
+        (_, []) => "no transport is there".to_owned(),
+        (_, rejected) => rejected.join("; "),
+    };
+    match (settings.atomics, asked) {
+        (Atomics::Network, AskedTransport::Best | AskedTransport::One(..)) => Error::new(format!(
             "SHMEM_AMO=network cannot be had: SHMEM_TRANSPORT={transport} offers no atomics of a network to {nodes} nodes"
         ))
         .because(why)
@@ -94,5 +101,33 @@ fn no_way(settings: &Settings, nodes: u32, rejected: &[String]) -> Error {
         _ => Error::new(format!("SHMEM_TRANSPORT={transport} cannot carry a job of {nodes} nodes"))
             .because(why)
             .fix("set SHMEM_TRANSPORT=tcp or leave it out, or run all PEs on one node"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(transport: &str, atomics: Atomics, rejected: &[&str]) -> String {
+        let settings = Settings { transport: transport.into(), atomics, ..Settings::default() };
+        let asked = AskedTransport::read(&settings, PROVIDERS).expect("a transport");
+        let rejected: Vec<String> = rejected.iter().map(|&why| why.into()).collect();
+        no_way(&settings, &asked, 2, &rejected).to_string()
+    }
+
+    #[test]
+    fn shared_memory_between_nodes_is_refused_with_one_reason() {
+        for atomics in [Atomics::Auto, Atomics::Network] {
+            let error = error("shm", atomics, &["ofi (SHMEM_TRANSPORT=shm)", "tcp (SHMEM_TRANSPORT=shm)"]);
+            assert!(error.contains("SHMEM_TRANSPORT=shm cannot carry a job of 2 nodes"), "{error}");
+            assert!(error.contains("memory that PEs of one node share") && !error.contains("tcp ("), "{error}");
+        }
+    }
+
+    #[test]
+    fn other_refusals_list_the_reason_of_each_transport() {
+        let error = |atomics| error("auto", atomics, &["ofi (no card)", "tcp (no atomics)"]);
+        assert!(error(Atomics::Auto).contains("ofi (no card); tcp (no atomics)"));
+        assert!(error(Atomics::Network).contains("SHMEM_AMO=network cannot be had"));
     }
 }
