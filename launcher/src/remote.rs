@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use oxshmem_os::random;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::sync::{mpsc, oneshot};
@@ -25,6 +26,10 @@ use crate::waiting::reach;
 const LAST_WORDS: usize = 2000;
 /// How long the remote shell may take to end when its pipe has.
 const AFTERMATH: Duration = Duration::from_secs(2);
+/// The pauses in milliseconds before further tries where sshd turns a connection away, each up to half as long again or half as short.
+const PAUSES: [u64; 5] = [250, 500, 1000, 2000, 4000];
+/// The status of ssh when it has failed itself.
+const SSH_FAILED: i32 = 255;
 
 /// A report or an end of an agent.
 #[derive(Debug)]
@@ -79,8 +84,9 @@ impl RemoteAgent {
         let first = AgentOrder::Start(Box::new(JobDescription { host_pes, ..description.clone() }));
         tokio::task::spawn_local(async move {
             let news = |news| drop(tell.send((index, news)));
-            let why = match words.and_then(|words| Ok((spawn(&words, &mark)?, words))) {
-                Ok((child, words)) => converse(child, &words, first, to_write, abandoned, &news).await,
+            let opening = AgentOpening { first, orders: to_write };
+            let why = match words {
+                Ok(words) => start_and_converse(&words, &mark, opening, abandoned, &news).await,
                 Err(why) => why,
             };
             news(AgentEvent::Over(why));
@@ -152,15 +158,80 @@ fn spawn(words: &[String], mark: &str) -> Result<Child, String> {
     })
 }
 
-/// The whole conversation with an agent; why it ended.
-async fn converse(
-    mut child: Child,
-    words: &[String],
+/// What an agent is sent when it has greeted us: its first order, and those that follow.
+struct AgentOpening {
     first: AgentOrder,
     orders: mpsc::UnboundedReceiver<Vec<u8>>,
+}
+
+/// How a conversation has ended, and why.
+enum ConversationEnd {
+    Over(String),
+    /// sshd has closed the connection before it asked for a key.
+    TurnedAway(String),
+}
+
+/// Starts the remote shell and has the whole conversation with the agent; why it ended.
+///
+/// An sshd that has many connections whose users are not known yet closes further ones at random (`MaxStartups`: from ten on by default).
+/// That of a gateway to many hosts has them at once. So a connection that is turned away is tried again a little later.
+async fn start_and_converse(
+    words: &[String],
+    mark: &str,
+    opening: AgentOpening,
     mut abandoned: oneshot::Receiver<String>,
     news: &impl Fn(AgentEvent),
 ) -> String {
+    let (mut opening, mut pauses) = (Some(opening), PAUSES.into_iter());
+    loop {
+        let end = match spawn(words, mark) {
+            Ok(child) => converse(child, words, &mut opening, &mut abandoned, news).await,
+            Err(why) => return why,
+        };
+        let why = match end {
+            ConversationEnd::Over(why) => return why,
+            ConversationEnd::TurnedAway(why) => why,
+        };
+        let Some(pause) = pauses.next() else {
+            let tries = PAUSES.len() + 1;
+            return format!(
+                "{why}; sshd has closed {tries} connections there before it asked for a key (see its MaxStartups)"
+            );
+        };
+        tokio::select! {
+            given_up = &mut abandoned => return given_up.map_or_else(|_| why.clone(), |given_up| format!("{given_up}; {why}")),
+            () = tokio::time::sleep(about(Duration::from_millis(pause))) => {}
+        }
+    }
+}
+
+/// Half to one and a half of a time, so that those who were turned away together do not come back together.
+fn about(pause: Duration) -> Duration {
+    let mut chance = [0_u8];
+    // Without a random number they come back together.
+    let _ = random::fill(&mut chance);
+    pause.mul_f64(0.5 + f64::from(chance[0]) / 256.0)
+}
+
+/// Whether the words of an ssh that has failed are those on a connection that sshd has closed at once. Another ssh on the way to the host
+/// may have said them.
+fn is_turned_away(status: ExitStatus, said: &str) -> bool {
+    // Releases before 8.0 begin with `ssh_`, later ones with `kex_`.
+    let is_it = |line: &str| {
+        line.contains("_exchange_identification: ")
+            && ["Connection closed by", "Connection reset by"].iter().any(|words| line.contains(words))
+    };
+    status.code() == Some(SSH_FAILED) && said.lines().any(is_it)
+}
+
+/// One conversation with an agent, from its greeting to the end.
+async fn converse(
+    mut child: Child,
+    words: &[String],
+    opening: &mut Option<AgentOpening>,
+    abandoned: &mut oneshot::Receiver<String>,
+    news: &impl Fn(AgentEvent),
+) -> ConversationEnd {
     let stdin = child.stdin.take().expect("it was asked for");
     let mut stdout = child.stdout.take().expect("it was asked for");
     let stderr = child.stderr.take().expect("it was asked for");
@@ -170,6 +241,7 @@ async fn converse(
         let Some(rest) = greet(&mut stdout, &mut heard).await? else { return Ok(()) };
         greeted = true;
         news(AgentEvent::Greeted);
+        let AgentOpening { first, orders } = opening.take().expect("an agent that has greeted is not started again");
         // An agent that reads no more has ended, which is told elsewhere.
         tokio::task::spawn_local(child::send(stdin, frame::encode(&first), orders));
         let heard = child::listen(&mut stdout, &rest, |report| news(AgentEvent::Report(report))).await;
@@ -177,7 +249,7 @@ async fn converse(
     };
     let found = tokio::select! {
         found = listening => found,
-        why = &mut abandoned => Err(why.unwrap_or_default()),
+        why = &mut *abandoned => Err(why.unwrap_or_default()),
     };
     if found.is_err() {
         // It may already be gone.
@@ -189,16 +261,22 @@ async fn converse(
         Ok(Ok(said)) => said,
         _ => String::new(),
     };
-    match (found, ended) {
+    ConversationEnd::Over(match (found, ended) {
         (Err(why), _) => with_words(why, &said),
         // The way to an agent that waits says itself at which stage it has failed.
         (Ok(()), _) if reach::is_meant(words) && !said.is_empty() => said,
         (Ok(()), Ok(Ok(status))) if greeted => {
             with_words(format!("its agent {}", verdict::manner(status, None)), &said)
         }
-        (Ok(()), Ok(Ok(status))) => failed_stage(words, status, &said, &heard),
+        (Ok(()), Ok(Ok(status))) => {
+            let why = failed_stage(words, status, &said, &heard);
+            if is_turned_away(status, &said) {
+                return ConversationEnd::TurnedAway(why);
+            }
+            why
+        }
         (Ok(()), _) => with_words("the remote shell closed its output and went on".into(), &said),
-    }
+    })
 }
 
 /// Waits for the greeting; what came behind it. `heard` holds everything until then.
@@ -259,4 +337,37 @@ fn with_words(why: String, said: &str) -> String {
 
 fn excerpt(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).trim().escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_that_sshd_closes_at_once_is_not_a_host_that_fails() {
+        let status = |code: i32| ExitStatus::from_raw(code << 8);
+        for (code, said, expected) in [
+            (
+                255,
+                "kex_exchange_identification: Connection closed by remote host\nConnection closed by 10.0.0.1 port 22",
+                true,
+            ),
+            (255, "kex_exchange_identification: read: Connection reset by peer", true),
+            (255, "Welcome\nssh_exchange_identification: Connection closed by remote host", true),
+            (255, "kex_exchange_identification: banner line too long", false),
+            (255, "ssh: connect to host n9 port 22: Connection refused", false),
+            (255, "Connection closed by 10.0.0.1 port 22", false),
+            (1, "kex_exchange_identification: Connection closed by remote host", false),
+        ] {
+            assert_eq!(is_turned_away(status(code), said), expected, "{code}: {said}");
+        }
+    }
+
+    #[test]
+    fn pauses_lie_around_their_time() {
+        let second = Duration::from_secs(1);
+        assert!((0..1000).all(|_| (second / 2..second * 3 / 2).contains(&about(second))));
+    }
 }

@@ -276,6 +276,26 @@ fn problem_25_every_stage_that_fails_is_named() {
     ended(oshrun(["-H", "n9"]).args(agent(&format!("{} {{host}}", noisy.display()))).arg("true")).well();
 }
 
+/// An sshd with many connections at once closes some of them. This one does so twice for each host, or always.
+#[test]
+fn connections_that_sshd_turns_away_are_tried_again() {
+    let folder = TestFolder::new("hosts");
+    let turned_away = "echo 'kex_exchange_identification: Connection closed by remote host' >&2; exit 255";
+    let script = format!(
+        "#!/bin/sh\necho x >> \"$0.$1\"\n[ $(wc -l < \"$0.$1\") -gt 2 ] || {{ {turned_away}; }}\nshift\nexec \"$@\"\n"
+    );
+    let busy = folder.write_executable("busy", script);
+    let full = folder.write_executable("full", format!("#!/bin/sh\n{turned_away}\n"));
+    let job = |hosts: &str, shell: &std::path::Path| {
+        let agent = format!("{} {{host}}", shell.display());
+        ended(&mut oshrun(["-H", hosts, "--launch-agent", &agent, "sh", "-c", "echo $PMI_RANK"]))
+    };
+    assert_eq!(job("h1,h2", &busy).well().sorted(), ["0", "1"]);
+    let words =
+        ["host h1", "the remote shell failed", "Connection closed by remote host", "sshd has closed 6 connections"];
+    job("h1", &full).expect(1).says(&words);
+}
+
 #[test]
 fn problem_25_one_host_that_fails_takes_the_others_down() {
     let shell = "sh -c 'test \"$0\" != h2 || exit 9; exec \"$@\"' {host}";
