@@ -33,6 +33,15 @@ int main(int argc, char **argv)
         if (me && other != SHMEM_TEAM_INVALID) shmem_team_split_strided(other, 2, 1, 1, NULL, 0, &team);
         shmem_team_destroy(other);
     }
+    /* The last PE is no member, and has not filled its configuration in. */
+    shmem_team_config_t config = {me < pes - 1 && !strcmp(what, "contexts unused") ? 1 : -4};
+    if (!strcmp(what, "contexts") || !strcmp(what, "contexts unused"))
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes - 1, &config, SHMEM_TEAM_NUM_CONTEXTS, &team);
+    if (!strcmp(what, "contexts of a grid"))
+        shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, NULL, 0, &team, &config, SHMEM_TEAM_NUM_CONTEXTS, &other);
+    /* Without its bit the field counts for nothing. */
+    if (!strcmp(what, "contexts unused"))
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, &config, 0, &other);
     /* Slots are used by one team after the other, with other arguments each time. */
     if (!strcmp(what, "right"))
         for (int i = 0; i < (argc > 2 ? atoi(argv[2]) : 100); i++) {

@@ -37,6 +37,22 @@ fn fault_S4_a_split_that_a_member_has_missed_is_named_where_the_team_ends() {
     }
 }
 
+#[test]
+fn a_number_of_contexts_below_zero_is_refused() {
+    let program = program("splits.c");
+    for (what, words) in [
+        ("contexts", "shmem_team_split_strided: num_contexts of config is -4"),
+        ("contexts of a grid", "shmem_team_split_2d: num_contexts of yaxis_config is -4"),
+    ] {
+        for level in ["0", "1"] {
+            let ended = Job::new("-n 4").env("SHMEM_CHECK", level).run(&program, [what]).expect(1);
+            ended.says(&[words, "are 0 and all above"]);
+        }
+    }
+    let ended = Job::new("-n 4").run(&program, ["contexts unused"]).expect(3);
+    assert!(!ended.stderr.contains("num_contexts"), "{ended}");
+}
+
 /// Members meet for a split where there is a limit, and perhaps not where there is none.
 #[test]
 fn a_limit_of_teams_that_differs_is_told_at_the_start() {

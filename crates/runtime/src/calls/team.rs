@@ -122,8 +122,12 @@ pub unsafe fn split_strided(
     let Some(lease) = leasing::lease_collectively(NAME, parent, my.is_some()) else { return FAILED };
     split_arguments::require_equal(NAME, parent, &lease, SplitArguments::Strided { start, stride, size });
     match my {
-        // SAFETY: the caller promises that `new_team` is writable; `make` reads `config` only if the mask names a field.
-        Some(my) => unsafe { new_team.write(make(parent.subset(&child), child.size, my, lease, config, mask)) },
+        // SAFETY: the caller promises that `new_team` is writable; `make` and the function before it read `config` only if the
+        // mask names a field.
+        Some(my) => unsafe {
+            require_contexts(NAME, "config", config, mask);
+            new_team.write(make(parent.subset(&child), child.size, my, lease, config, mask));
+        },
         None => leasing::decline(lease),
     }
     0
@@ -165,9 +169,11 @@ pub unsafe fn split_2d(
         return FAILED;
     };
     split_arguments::require_equal(NAME, parent, &x_lease, SplitArguments::Grid { xrange });
-    // SAFETY: the caller promises that `x_team` and `y_team` are writable; `make` reads the configs only if their masks
-    // name a field.
+    // SAFETY: the caller promises that `x_team` and `y_team` are writable; `make` and the function before it read the configs only
+    // if their masks name a field.
     unsafe {
+        require_contexts(NAME, "xaxis_config", x_config, x_mask);
+        require_contexts(NAME, "yaxis_config", y_config, y_mask);
         x_team.write(make(parent.subset(&grid.row), grid.row.size, grid.x, x_lease, x_config, x_mask));
         y_team.write(make(parent.subset(&grid.column), grid.column.size, grid.y, y_lease, y_config, y_mask));
     }
@@ -195,6 +201,22 @@ fn no_config(call: &str, argument: &str) -> ! {
             .because("the mask has SHMEM_TEAM_NUM_CONTEXTS, which names a field of that configuration")
             .fix(format!("pass the address of a shmem_team_config_t for {argument}, or 0 as its mask")),
     )
+}
+
+/// Ends the job with a message if a member asks for fewer contexts than none. PEs that are no members may pass a configuration that they
+/// have not filled in.
+///
+/// # Safety
+/// `config` is readable unless `mask` is 0.
+unsafe fn require_contexts(call: &'static str, argument: &str, config: *const Config, mask: c_long) {
+    if mask & NUM_CONTEXTS == 0 || config.is_null() {
+        return;
+    }
+    // SAFETY: the caller promises that `config` is readable if the mask names a field.
+    let wanted = unsafe { (*config).num_contexts };
+    if wanted < 0 {
+        errors::bad_argument(call, &format!("num_contexts of {argument}"), wanted.into(), "0 and all above");
+    }
 }
 
 /// A team on a leased slot.
