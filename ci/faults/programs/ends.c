@@ -27,5 +27,7 @@ int main(int count, char **arguments)
         return 0;
     shmem_barrier_all();
     shmem_finalize();
+    if (strcmp(how, "twice") == 0)
+        shmem_finalize();
     return 0;
 }

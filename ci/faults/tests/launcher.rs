@@ -99,6 +99,16 @@ fn a_thread_ends_the_process_while_another_one_begins_or_ends_the_library() {
     }
 }
 
+/// There is nothing to end any more, so nothing can go wrong.
+#[test]
+fn a_finalize_too_many_is_a_note() {
+    let ends = program("ends.c");
+    for options in ["-n 2", "-n 2 --nodes 2"] {
+        let ended = Job::new(options).limit(LIMIT).run(&ends, ["twice"]).expect(0);
+        ended.says(&["shmem_finalize: the library is not initialised, so the call does nothing", "as often as"]);
+    }
+}
+
 /// A program of `start_pes` has no finalize but its exit, which waits for the others: for ever if they wait for the PE that has failed.
 #[test]
 fn a_pe_that_fails_without_any_finalize_in_its_program_ends_the_job() {

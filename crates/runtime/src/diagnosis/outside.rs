@@ -1,4 +1,5 @@
-//! Numbers that are asked for outside of init and finalize. The calls cannot fail, so they have a result there, too.
+//! Calls outside of init and finalize that cannot fail: those that ask for a number, which have a result there, too, and a finalize too
+//! many.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -7,6 +8,7 @@ use oxshmem_base::Error;
 
 use crate::diagnosis::errors;
 use crate::start::job;
+use crate::start::state;
 
 /// -1, with a message about the first such call: the program goes on, most likely with a wrong number.
 #[cold]
@@ -20,4 +22,23 @@ pub(crate) fn no_number(call: &str) -> c_int {
         errors::note(&format!("{error}{}", errors::place()));
     }
     -1
+}
+
+/// A message about the first finalize that has no initialisation to take back: the program goes on, as there is nothing to end.
+#[cold]
+#[inline(never)]
+pub(crate) fn nothing_to_end(call: &str) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if SAID.swap(true, Relaxed) {
+        return;
+    }
+    let why = if state::was_finalized() {
+        "the program has finalized as often as it has initialised"
+    } else {
+        "neither shmem_init nor shmem_init_thread was called"
+    };
+    let error = Error::new(format!("{call}: the library is not initialised, so the call does nothing"))
+        .because(why)
+        .fix("call shmem_finalize once for each call of shmem_init or shmem_init_thread");
+    errors::note(&format!("{error}{}", errors::place()));
 }

@@ -22,7 +22,7 @@ use crate::collectives::missed_broadcasts;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::deadlock;
 use crate::diagnosis::debug;
-use crate::diagnosis::errors;
+use crate::diagnosis::{errors, outside};
 use crate::memory::control::{self, ControlBlock, State};
 use crate::memory::windows;
 use crate::network;
@@ -56,6 +56,8 @@ pub(crate) fn record(wanted: bool) {
 static INITS: Mutex<u32> = Mutex::new(0);
 /// Whether `start_pes` began this life, so that process exit ends it.
 static ENDS_AT_EXIT: AtomicBool = AtomicBool::new(false);
+/// Whether the process has begun to exit.
+static EXITS: AtomicBool = AtomicBool::new(false);
 
 /// Begins a life or deepens it. Returns the granted thread level.
 pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
@@ -183,7 +185,9 @@ pub(crate) fn finalize(call: &'static str, others: OtherCalls) {
     }
     let mut inits = inits();
     match *inits {
-        0 => {}
+        // The exit has been the finalize of a program that began with `start_pes`.
+        0 if EXITS.load(Relaxed) => {}
+        0 => outside::nothing_to_end(call),
         1 => {
             request::complete_all(call);
             // After this barrier a PE no longer serves its peers.
@@ -311,6 +315,7 @@ extern "C" fn leave(status: c_int, _: *mut c_void) {
     if !job::is_this_process() || INITS.is_locked() {
         return;
     }
+    EXITS.store(true, Relaxed);
     if state::is_open() && ENDS_AT_EXIT.load(Relaxed) {
         finalize_at_exit(status);
     }
