@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 
+use crate::wire::host_and_port;
+
 /// The variable in which agents of `oshrun` say it, because they know it.
 pub const REACHED: &str = "OXSHMEM_REACHED";
 
@@ -16,7 +18,7 @@ fn from(variable: &dyn Fn(&str) -> Option<String>) -> Option<IpAddr> {
     }
     // Slurm tells where srun runs, a server at a port where it listens: we reach them from where they reached us.
     let launcher = variable("SLURM_LAUNCH_NODE_IPADDR").map(|address| (address, 9));
-    let server = || Some(variable("PMI_PORT")?.rsplit_once(':')?.0.to_owned()).map(|host| (host, 9));
+    let server = || Some((host_and_port(&variable("PMI_PORT")?)?.0.to_owned(), 9));
     towards(launcher.or_else(server)?)
 }
 

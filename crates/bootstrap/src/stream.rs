@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-/// No line of PMI-1 is longer: its lengths and the words between them.
-pub const LONGEST_LINE: usize = 2048;
+/// A longer line is none of PMI-1. Values of clients have a length that is agreed. One of the server's own, such as the nodes of all PEs, has
+/// the length that it takes.
+pub const LONGEST_LINE: usize = 1 << 20;
 
 /// Digits of the length before a message of PMI-2; no message is longer than they can say.
 const DIGITS: usize = 6;
@@ -106,8 +107,19 @@ mod tests {
         let mut next = || incoming.next_frame().unwrap();
         assert_eq!([next().unwrap(), next().unwrap(), next().unwrap()], [b"abc", b"def", b"ghi"]);
         assert!(next().unwrap_err().to_string().contains("`xyz   ` is not the length"));
-        let mut endless = Incoming::default();
-        endless.feed(&[b'x'; LONGEST_LINE + 1]);
+    }
+
+    #[test]
+    fn lines_have_a_great_length_and_an_end() {
+        let mut incoming = Incoming::default();
+        for _ in 0..LONGEST_LINE >> 16 {
+            assert!(incoming.next_line().is_none());
+            incoming.feed(&[b'x'; 1 << 16]);
+        }
+        let mut endless = Incoming { pending: incoming.pending.clone() };
+        incoming.feed(b"\n");
+        assert_eq!(incoming.next_line().map(|line| line.map(|line| line.len())), Some(Ok(LONGEST_LINE)));
+        endless.feed(b"x");
         assert!(endless.next_line().is_some_and(|line| line.is_err()));
     }
 }

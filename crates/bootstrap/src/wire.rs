@@ -35,9 +35,10 @@ impl PmiSocket {
 
     /// To a server that listens on a port.
     pub(crate) fn connected(address: &str) -> Result<PmiSocket, String> {
-        let stream = TcpStream::connect(address).or_else(|error| match on_this_host(address) {
-            Some(port) => TcpStream::connect((Ipv4Addr::LOCALHOST, port)),
-            None => Err(error),
+        let (host, port) = host_and_port(address).ok_or("it is not HOST:PORT")?;
+        let stream = TcpStream::connect((host, port)).or_else(|error| match is_this_host(host) {
+            true => TcpStream::connect((Ipv4Addr::LOCALHOST, port)),
+            false => Err(error),
         });
         let stream = stream.map_err(|error| error.to_string())?;
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
@@ -162,11 +163,16 @@ pub(crate) fn confused(protocol: &str, about: &str, answer: &impl std::fmt::Debu
         .because(format!("its answer was {answer:?}"))
 }
 
-/// The port of an address whose host is this one: a laptop's own name often resolves to nothing.
-fn on_this_host(address: &str) -> Option<u16> {
-    let (host, port) = address.rsplit_once(':')?;
-    let own = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
-    port.parse().ok().filter(|_| host == own.trim())
+/// The parts of `host:port`. An IPv6 address may stand in brackets; the port is behind the last colon in any case.
+pub(crate) fn host_and_port(address: &str) -> Option<(&str, u16)> {
+    let (host, port) = address.trim().rsplit_once(':')?;
+    let in_brackets = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    Some((in_brackets.unwrap_or(host), port.parse().ok()?))
+}
+
+/// Whether a name is that of this host: a laptop's own name often resolves to nothing.
+fn is_this_host(name: &str) -> bool {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").is_ok_and(|own| name == own.trim())
 }
 
 #[cfg(test)]
@@ -176,9 +182,24 @@ mod tests {
     #[test]
     fn this_host_is_reached_even_if_its_name_does_not_resolve() {
         let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
-        assert_eq!(on_this_host(&format!("{}:4711", own.trim())), Some(4711));
-        for other in ["elsewhere.example:4711", "4711", ":4711", ""] {
-            assert_eq!(on_this_host(other), None, "{other}");
+        assert!(is_this_host(own.trim()));
+        assert!(!["elsewhere.example", ""].into_iter().any(is_this_host));
+    }
+
+    #[test]
+    fn hosts_of_any_kind_stand_before_the_last_colon() {
+        for (address, expected) in [
+            ("n1:4711", Some(("n1", 4711))),
+            (" 10.0.0.1:4711\n", Some(("10.0.0.1", 4711))),
+            ("[fd00::1]:4711", Some(("fd00::1", 4711))),
+            ("fd00::1:4711", Some(("fd00::1", 4711))),
+            ("[fe80::1%eth0]:4711", Some(("fe80::1%eth0", 4711))),
+            ("4711", None),
+            ("n1:port", None),
+            ("n1:99999", None),
+            ("", None),
+        ] {
+            assert_eq!(host_and_port(address), expected, "{address}");
         }
     }
 }

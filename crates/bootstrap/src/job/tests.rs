@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
@@ -144,8 +144,19 @@ fn oshrun_is_known_by_the_name_of_its_jobs() {
 
 #[test]
 fn init_at_a_port() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().to_string();
+    at_a_port(TcpListener::bind("127.0.0.1:0").unwrap(), |address| address.to_string());
+    match TcpListener::bind("[::1]:0") {
+        Ok(listener) => {
+            at_a_port(listener.try_clone().unwrap(), |address| address.to_string());
+            at_a_port(listener, |address| format!("{}:{}", address.ip(), address.port()));
+        }
+        Err(error) => println!("SKIPPED a port of an IPv6 address: {error}"),
+    }
+}
+
+/// A PE joins at this port, which `named` writes as a launcher does.
+fn at_a_port(listener: TcpListener, named: impl Fn(SocketAddr) -> String) {
+    let port = named(listener.local_addr().unwrap());
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut line = String::new();
@@ -153,7 +164,8 @@ fn init_at_a_port() {
         assert_eq!(line, "cmd=initack pmiid=7\n");
         stream.write_all(b"cmd=initack rc=0\ncmd=set size=1\ncmd=set rank=0\ncmd=set debug=0\n").unwrap();
         let server = Foreign::new(1, false, 80);
-        server.values.lock().insert(PROCESS_MAPPING.into(), "(vector,(0,1,1))".into());
+        // A server's own values may be longer than those of clients.
+        server.values.lock().insert(PROCESS_MAPPING.into(), format!("(vector{})", ",(0,1,1)".repeat(1000)));
         server.serve(stream);
     });
     let variable = |name: &str| match name {
