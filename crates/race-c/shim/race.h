@@ -135,7 +135,10 @@ void race_release(uint64_t object);
 void race_acquire(uint64_t object);
 void race_barrier_made(uintptr_t barrier, unsigned count);
 unsigned race_barrier_round(uintptr_t barrier);
-void race_thread_made(uint64_t thread, uint32_t strand);
+/* A thread that may be joined has this handle: called by itself and by who has made it, with a word that is 0 at first. Not 0: the caller is
+   the second. */
+_Bool race_thread_made(uint64_t thread, uint32_t strand, _Bool *is_known);
+void race_thread_detached(uint64_t thread);
 /* A thread that is about to be joined, for the call behind that: another one may have its handle then. */
 uint64_t race_thread_known(uint64_t thread);
 void race_thread_joined(uint64_t thread, uint64_t known);

@@ -14,6 +14,8 @@ struct start {
     int (*c11)(void *);
     void *argument;
     uint32_t strand;
+    /* Whether it begins as one that may be joined; such a thread and the one that has made it have this both. */
+    _Bool joinable, is_known;
 };
 
 uint64_t race_this_thread(void) { return pthread_self(); }
@@ -29,14 +31,26 @@ static void over(void *unused)
     race_strand_over(race_strand());
 }
 
+/* The handle of a thread is known to itself, or to the one that has made it; the second has no more use for the start. */
+static void handle_is_known(struct start *start, uint64_t thread)
+{
+    if (race_thread_made(thread, start->strand, &start->is_known))
+        free(start);
+}
+
 static void *run(void *given)
 {
-    struct start start = *(struct start *)given;
-    void *result = NULL;
-    free(given);
-    race_become(start.strand);
+    struct start *start = given;
+    void *(*posix)(void *) = start->posix, *argument = start->argument, *result = NULL;
+    int (*c11)(void *) = start->c11;
+    uint32_t strand = start->strand;
+    if (start->joinable)
+        handle_is_known(start, pthread_self());
+    else
+        free(start);
+    race_become(strand);
     pthread_cleanup_push(over, NULL);
-    result = start.posix ? start.posix(start.argument) : (void *)(intptr_t)start.c11(start.argument);
+    result = posix ? posix(argument) : (void *)(intptr_t)c11(argument);
     pthread_cleanup_pop(1);
     return result;
 }
@@ -62,15 +76,40 @@ static struct start *begin(struct start start, const void *pc)
     return made;
 }
 
+static int is_joinable(const pthread_attr_t *attributes)
+{
+    int state = PTHREAD_CREATE_JOINABLE;
+    if (attributes)
+        pthread_attr_getdetachstate(attributes, &state);
+    return state == PTHREAD_CREATE_JOINABLE;
+}
+
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*work)(void *), void *argument)
 {
-    struct start *start = begin((struct start){.posix = work, .argument = argument}, __builtin_return_address(0));
+    struct start given = {.posix = work, .argument = argument, .joinable = is_joinable(attributes)};
+    struct start *start = begin(given, __builtin_return_address(0));
     if (!start)
         return REAL(pthread_create)(thread, attributes, work, argument);
     uint32_t strand = start->strand;
     int result = REAL(pthread_create)(thread, attributes, run, start);
-    if (result == 0)
-        race_thread_made(*thread, strand);
+    if (result != 0) {
+        race_strand_over(strand);
+        free(start);
+    } else if (given.joinable)
+        handle_is_known(start, *thread);
+    return result;
+}
+
+int thrd_create(thrd_t *thread, thrd_start_t work, void *argument)
+{
+    struct start given = {.c11 = work, .argument = argument, .joinable = 1};
+    struct start *start = begin(given, __builtin_return_address(0));
+    if (!start)
+        return REAL(thrd_create)(thread, work, argument);
+    uint32_t strand = start->strand;
+    int result = REAL(thrd_create)(thread, run_c11, start);
+    if (result == thrd_success)
+        handle_is_known(start, *thread);
     else {
         race_strand_over(strand);
         free(start);
@@ -78,21 +117,16 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return result;
 }
 
-int thrd_create(thrd_t *thread, thrd_start_t work, void *argument)
-{
-    struct start *start = begin((struct start){.c11 = work, .argument = argument}, __builtin_return_address(0));
-    if (!start)
-        return REAL(thrd_create)(thread, work, argument);
-    uint32_t strand = start->strand;
-    int result = REAL(thrd_create)(thread, run_c11, start);
-    if (result == thrd_success)
-        race_thread_made(*thread, strand);
-    else {
-        race_strand_over(strand);
-        free(start);
+/* Another thread may have the handle of a detached one as soon as that has ended. */
+#define DETACH(name, type)                                                                                             \
+    int name(type thread)                                                                                              \
+    {                                                                                                                  \
+        if (race_tells())                                                                                              \
+            race_thread_detached(thread);                                                                              \
+        return REAL(name)(thread);                                                                                     \
     }
-    return result;
-}
+DETACH(pthread_detach, pthread_t)
+DETACH(thrd_detach, thrd_t)
 
 #define JOIN(name, result, good, parameters, arguments)                                                                \
     result name parameters                                                                                             \

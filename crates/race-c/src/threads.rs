@@ -88,7 +88,7 @@ fn adopt(node: &RaceNode) -> usize {
     are_several();
     let strand = node.detector.adopt();
     STRAND.set(StrandOfLife { strand, life: node.life });
-    race_thread_made(standard::this_thread(), strand as u32);
+    add_this(strand as u32);
     strand
 }
 
@@ -116,7 +116,12 @@ pub(crate) fn begin_first() {
     STRAND.set(StrandOfLife { strand: 0, life });
     BEGUN.set(life);
     // It need not be the program's first thread, so another thread may join it.
-    race_thread_made(standard::this_thread(), 0);
+    add_this(0);
+}
+
+/// The caller may be joined by its handle.
+fn add_this(strand: u32) {
+    THREADS.lock().get_or_insert_default().add(standard::this_thread(), strand);
 }
 
 /// Whether the caller has initialised the library, in whatever strand it is now.
@@ -124,10 +129,24 @@ pub(crate) fn is_first() -> bool {
     BEGUN.get() == life()
 }
 
+/// A thread that may be joined has this handle, says the thread itself as it begins, or the one that has made it. Returns whether the caller
+/// is the second of both.
+///
+/// # Safety
+/// `is_known` is false at first, stays until both have called, and is used by nobody else.
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
-extern "C" fn race_thread_made(thread: u64, strand: u32) {
-    THREADS.lock().get_or_insert_default().add(thread, strand);
+unsafe extern "C" fn race_thread_made(thread: u64, strand: u32, is_known: *mut bool) -> bool {
+    let mut threads = THREADS.lock();
+    // SAFETY: the caller promises that it is there, and that only this function uses it: one thread at a time, under the lock.
+    threads.get_or_insert_default().add_once(thread, strand, unsafe { &mut *is_known })
+}
+
+/// The thread with this handle is about to be detached.
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_thread_detached(thread: u64) {
+    THREADS.lock().get_or_insert_default().forget(thread);
 }
 
 /// The thread that the caller is about to join, as far as it is known.

@@ -1,7 +1,8 @@
 //! Threads that may be joined, by the handles that the system gives them.
 //!
 //! The system gives a handle to another thread as soon as the one that had it has been joined. So a thread that joins asks first which one it
-//! joins: when it comes back, a third thread may have made one more with this handle.
+//! joins: when it comes back, a third thread may have made one more with this handle. That of a thread that detaches itself is free as soon
+//! as it ends, perhaps before the one that made it knows the handle. So a thread is added by itself or by its maker, whichever comes first.
 
 use std::collections::HashMap;
 
@@ -24,6 +25,21 @@ impl JoinableThreads {
     pub fn add(&mut self, handle: u64, strand: u32) {
         self.made += 1;
         self.threads.insert(handle, (self.made, strand));
+    }
+
+    /// [`Self::add`] by the thread itself as it begins, or by the one that has made it. `is_known` belongs to both, and is false before: the
+    /// second adds nothing, because another thread may have the handle by then. Returns whether the caller is the second.
+    pub fn add_once(&mut self, handle: u64, strand: u32, is_known: &mut bool) -> bool {
+        let is_second = std::mem::replace(is_known, true);
+        if !is_second {
+            self.add(handle, strand);
+        }
+        is_second
+    }
+
+    /// The thread with this handle cannot be joined any more.
+    pub fn forget(&mut self, handle: u64) {
+        self.threads.remove(&handle);
     }
 
     /// The thread that has the handle now, as a number that is not 0; 0 if nothing is known of it.
@@ -69,6 +85,21 @@ mod tests {
         assert_eq!(threads.joined(7, second), Some(3));
         let third = threads.known(7);
         assert_eq!((threads.joined(7, third), threads.known(7)), (Some(5), 0));
+    }
+
+    #[test]
+    fn the_handle_of_a_thread_that_has_detached_itself_is_that_of_the_next_one() {
+        let mut threads = JoinableThreads::default();
+        let [mut of_first, mut of_second] = [false; 2];
+        assert!(!threads.add_once(7, 3, &mut of_first));
+        threads.forget(7);
+        assert_eq!(threads.known(7), 0);
+        // The first thread has ended, and its maker comes late.
+        assert!(!threads.add_once(7, 4, &mut of_second));
+        assert!(threads.add_once(7, 3, &mut of_first));
+        let second = threads.known(7);
+        assert!(threads.add_once(7, 4, &mut of_second));
+        assert_eq!((threads.joined(7, second), threads.known(7)), (Some(4), 0));
     }
 
     #[test]

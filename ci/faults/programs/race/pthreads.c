@@ -192,6 +192,39 @@ static void again_store_second(void)
     sink = again_store_data[0]; /* race */
 }
 
+/* Threads that store get the handles of detached ones, which are free as soon as these have ended. */
+static long reused_handle_data[8];
+static void *store(void *unused)
+{
+    (void)unused;
+    reused_handle_data[0] = 1; /* race */
+    return NULL;
+}
+static void *detach_itself(void *is_detached)
+{
+    if (!is_detached)
+        pthread_detach(pthread_self());
+    return NULL;
+}
+static void reused_handle(void)
+{
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        pthread_create(&thread, i % 2 ? &detached : NULL, detach_itself, (void *)(intptr_t)(i % 2));
+        pthread_create(&thread, NULL, store, NULL);
+        if (right)
+            pthread_join(thread, NULL);
+        sink = reused_handle_data[0]; /* race */
+        if (!right)
+            pthread_join(thread, NULL);
+    }
+    pthread_attr_destroy(&detached);
+    shmem_barrier_all();
+}
+
 static void *posix_first(void *given) { return ((struct means *)given)->works[0](), NULL; }
 static int c11_first(void *given) { return ((struct means *)given)->works[0](), 0; }
 
@@ -266,5 +299,6 @@ RUN(again, store, hand_over)
 static const struct race_case cases[] = {ALL(mutex), ALL(condition), ALL(rwlock), ALL(spin), ALL(semaphore), ALL(barrier),
                                          ALL(join), ALL(robust), ALL(release), ALL(fence), ALL(fences),
                                          ALL(failure), ALL(mutex_until), ALL(rwlock_until), ALL(semaphore_until), ALL(exchange),
-                                         ALL(c11), CASE(again_store)};
+                                         ALL(c11), CASE(again_store),
+                                         CASE(reused_handle)};
 MAIN(cases)
