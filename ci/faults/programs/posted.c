@@ -11,17 +11,17 @@ int main(int argc, char **argv)
     shmem_team_t team = SHMEM_TEAM_WORLD;
     if (argc < 2) return 2;
     shmem_init();
-    const int me = shmem_my_pe();
+    const int me = shmem_my_pe(), pes = shmem_n_pes();
     const char *what = argv[1];
     if (!strcmp(what, "set") && me == 0)
         shmem_broadcast64(dest, source, 1, 0, 0, 0, 2, psync);
-    /* All make the first one. */
+    /* All make the first one, and all but PE 1 the second one. */
     if (!strcmp(what, "set_again"))
-        for (int i = 0; i < 2 - me; i++)
-            shmem_broadcast64(dest, source, 1, 0, 0, 0, 2, psync);
+        for (int i = 0; i < 2 - (me == 1); i++)
+            shmem_broadcast64(dest, source, 1, 0, 0, 0, pes, psync);
     if (!strcmp(what, "left_again")) {
-        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
-        for (int i = 0; i < 2 - me; i++)
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, NULL, 0, &team);
+        for (int i = 0; i < 2 - (me == 1); i++)
             shmem_long_broadcast(team, dest, source, 1, 0);
     }
     /* Each takes itself for the root. */
@@ -33,7 +33,7 @@ int main(int argc, char **argv)
         shmem_long_broadcast(SHMEM_TEAM_SHARED, dest, source, 1, 0);
     /* Missed by PE 1, and all meet, or the job ends, or the team; or nobody destroys the team. */
     if (!strcmp(what, "destroy") || !strcmp(what, "left"))
-        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, NULL, 0, &team);
     const int is_missed = !strcmp(what, "barrier") || !strcmp(what, "finalize") || !strcmp(what, "destroy") || !strcmp(what, "left");
     if (is_missed && me == 0)
         shmem_long_broadcast(team, dest, source, 1, 0);

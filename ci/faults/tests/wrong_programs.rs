@@ -181,13 +181,14 @@ fn a_broadcast_of_a_team_that_a_member_has_missed_ends_the_job_in_finalize() {
     }
 }
 
-/// Between nodes the root goes on when the team or set has its ring.
+/// Between nodes the root goes on when the team or set has its ring. PE 1 leads its node, or another PE does, which has made the broadcast.
 #[test]
 fn a_later_broadcast_that_a_member_has_missed_ends_the_job_in_finalize() {
-    for options in ["-n 2", "-n 2 --nodes 2"] {
-        for (what, team) in [("left_again", "one of a team of 2 PEs"), ("set_again", "logPE_stride 0 and PE_size 2")] {
+    for (options, pes) in [("-n 2", 2), ("-n 2 --nodes 2", 2), ("-n 4 --nodes 2", 4)] {
+        for (what, team) in [("left_again", "one of a team of"), ("set_again", "logPE_stride 0 and PE_size")] {
             let ended = Job::new(options).run(&program("posted.c"), [what]).expect(1);
-            ended.says(&["shmem_finalize: PE 1 has not made a broadcast that ", " made", team]);
+            let team = format!("{team} {pes}");
+            ended.says(&["shmem_finalize: PE 1 has not made a broadcast that ", " made", &team]);
         }
     }
 }

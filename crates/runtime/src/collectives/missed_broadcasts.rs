@@ -39,18 +39,23 @@ fn difference(call: &str, team: &TeamState) -> Option<Error> {
     Some(two_roots_of(call, roots, &in_words(team)))
 }
 
-/// The error of a PE of another node than the root's which has missed a broadcast of a team or set, which is named in words.
+/// The error of a PE that has missed a broadcast of a team or set of several nodes, which is named in words.
 pub(crate) fn behind_others(call: &str, me: u32, team: &str) -> Error {
     Error::new(format!("{call}: PE {me} has not made a broadcast that other PEs have made"))
         .because(format!("the broadcast is one of {team}, which has not met since then"))
         .fix("let all members make the call, in active sets with the same pSync array")
 }
 
-/// Whether a broadcast has come by the ring of the caller, a leader, that the caller has not made. All PEs have completed what they have
-/// sent.
+/// Whether a broadcast has come by the ring of the caller, a leader, that the caller has not made, or the caller's leader has passed one on.
+/// All PEs have completed what they have sent.
 pub(crate) fn is_behind(team: &TeamState) -> bool {
-    let Some(span) = team.span.as_ref().filter(|span| span.my_leader() == team.my) else { return false };
-    let ring = team.ring.lease.number().map(|number| BROADCAST_RINGS.get(team.window(span.my_leader()), number));
+    let Some(span) = &team.span else { return false };
+    let leader = span.my_leader();
+    if team.my != leader {
+        // The leader has met the caller in all other calls, so both have counted the same ones.
+        return number_of(team.place(leader).words.0.announced.load(Acquire)) > team.announcements();
+    }
+    let ring = team.ring.lease.number().map(|number| BROADCAST_RINGS.get(team.window(leader), number));
     let has_come = |stamp: &AtomicU64| number_of(stamp.load(Acquire)) > team.scheduled_calls();
     ring.is_some_and(|ring| ring.stamps.iter().any(has_come))
 }
