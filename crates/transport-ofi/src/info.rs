@@ -10,6 +10,11 @@ use oxshmem_libfabric_sys::Libfabric;
 use crate::delivery::Delivery;
 use crate::preference::EndpointKind;
 
+/// libfabric's number for the protocol of `ofi_rxd`, its layer over datagrams. That layer promises orders and keeps none. Where the
+/// window to a peer is full, operations wait for room. When there is room for a get among them, those behind it go on waiting, and the next
+/// one that is issued goes at once, before them (libfabric 1.17: of two puts of a word behind a get, the first was there in the end).
+const RXD: u32 = 12;
+
 /// An entry of libfabric's list that is ours.
 pub(crate) struct Info {
     pub(crate) library: &'static Libfabric,
@@ -127,10 +132,15 @@ impl Info {
         if self.delivery == Delivery::ReadBack && read_behind > 0 { most.min(read_behind) } else { most }
     }
 
+    /// The orders that it promises are kept. See [`RXD`].
+    pub(crate) fn keeps_its_order(&self) -> bool {
+        self.ep().protocol != RXD
+    }
+
     /// Puts to one PE take effect in the order in which they were issued.
     pub(crate) fn orders_puts(&self) -> bool {
         let both = self.tx().msg_order & self.rx().msg_order;
-        both & fi::FI_ORDER_WAW != 0 && self.ep().max_order_waw_size >= self.ep().max_msg_size
+        self.keeps_its_order() && both & fi::FI_ORDER_WAW != 0 && self.ep().max_order_waw_size >= self.ep().max_msg_size
     }
 
     /// Puts and atomics to one PE take effect in the order in which they were issued. An atomic writes, and may read: two that are under

@@ -13,7 +13,7 @@ use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 
-use crate::delivery::{EndpointWish, WISHES};
+use crate::delivery::{Delivery, EndpointWish, WISHES};
 use crate::devices::slingshot;
 use crate::info::Info;
 use crate::library::{interface, library, meaning};
@@ -78,7 +78,9 @@ pub(crate) fn list(library: &'static Libfabric, selection: &Selection) -> Result
         };
         for info in entries {
             let same = |known: &Info| known.provider() == info.provider() && known.domain_name() == info.domain_name();
-            let suits = !wish.only_software || info.is_software();
+            // A read tells of the puts before it only where it stays behind them.
+            let is_trusted = wish.delivery == Delivery::Complete || info.keeps_its_order();
+            let suits = is_trusted && (!wish.only_software || info.is_software());
             offers.domains.insert(info.domain_name());
             offers.providers.insert(info.provider());
             if let Some(known) = found.iter_mut().find(|known| same(known)) {

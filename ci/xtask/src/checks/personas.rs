@@ -9,7 +9,7 @@ use crate::counts::CheckCounts;
 use crate::{Outcome, disk, target};
 
 /// The personas, each with its device of atomics.
-const PERSONAS: [(&str, &str); 8] = [
+const PERSONAS: [(&str, &str); 9] = [
     ("mock_slingshot", "processor"),
     ("mock_slingshot", "network"),
     ("mock_efa", "processor"),
@@ -18,6 +18,7 @@ const PERSONAS: [(&str, &str); 8] = [
     ("mock_shm", "network"),
     ("mock_local", "processor"),
     ("mock_orderly", "network"),
+    ("mock_datagrams", "processor"),
 ];
 
 /// The cases of every run of the checks; with `CHECK_LONG=1` all that move data between nodes.

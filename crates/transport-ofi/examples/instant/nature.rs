@@ -11,6 +11,8 @@ pub(super) struct Nature {
     pub(super) inject: usize,
     pub(super) injects: usize,
     pub(super) order: u64,
+    pub(super) claimed: u64,
+    pub(super) protocol: u32,
     pub(super) waw: usize,
     pub(super) raw: usize,
     pub(super) delivers: bool,
@@ -35,6 +37,8 @@ pub(super) const NATURES: &[Nature] = &[Nature {
         | fi::FI_ORDER_RAR
         | fi::FI_ORDER_RAW
         | fi::FI_ORDER_WAR,
+    claimed: 0,
+    protocol: 0,
     waw: usize::MAX,
     raw: usize::MAX,
     delivers: true,

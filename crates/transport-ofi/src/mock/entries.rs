@@ -69,7 +69,7 @@ pub(super) unsafe extern "C" fn getinfo(
         // SAFETY: null or a string.
         let named = wanted.is_null() || unsafe { CStr::from_ptr(wanted) } == nature.name;
         let delivers = nature.delivers || hints.tx.op_flags & fi::FI_DELIVERY_COMPLETE == 0;
-        let ordered = hints.tx.msg_order & !nature.order == 0;
+        let ordered = hints.tx.msg_order & !(nature.order | nature.claimed) == 0;
         if !named || !delivers || !ordered || nature.mr_mode & !hints.domain.mr_mode != 0 {
             continue;
         }
@@ -81,8 +81,9 @@ pub(super) unsafe extern "C" fn getinfo(
         whole.tx.inject_size = nature.inject;
         whole.tx.size = nature.queue;
         whole.rx.size = nature.queue;
-        whole.tx.msg_order = nature.order;
-        whole.rx.msg_order = nature.order;
+        whole.tx.msg_order = nature.order | nature.claimed;
+        whole.rx.msg_order = nature.order | nature.claimed;
+        whole.ep.protocol = nature.protocol;
         whole.ep.max_msg_size = nature.longest;
         whole.ep.max_order_waw_size = nature.waw;
         whole.ep.max_order_raw_size = nature.raw;

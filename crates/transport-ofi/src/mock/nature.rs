@@ -13,6 +13,9 @@ pub(super) struct Nature {
     pub(super) injects: usize,
     /// Orderings that it keeps, and up to which length for puts.
     pub(super) order: u64,
+    /// Orderings that it promises and does not keep, and libfabric's number for the protocol of which that is known.
+    pub(super) claimed: u64,
+    pub(super) protocol: u32,
     pub(super) waw: usize,
     /// The longest put behind which it keeps a get.
     pub(super) raw: usize,
@@ -78,6 +81,8 @@ const USUAL: Nature = Nature {
     inject: 0,
     injects: 0,
     order: 0,
+    claimed: 0,
+    protocol: 0,
     waw: 0,
     raw: usize::MAX,
     delivers: true,
@@ -168,6 +173,18 @@ pub(super) const NATURES: &[Nature] = &[
         queue: 4,
         by_software: true,
         connects_for: 20,
+        cards: 1,
+        ..USUAL
+    },
+    // Datagrams by ofi_rxd: software moves everything, and keeps none of the orders that it promises.
+    Nature {
+        name: c"mock_datagrams",
+        inject: 64,
+        injects: 64,
+        claimed: EVERY_ORDER,
+        protocol: 12,
+        waw: usize::MAX,
+        by_software: true,
         cards: 1,
         ..USUAL
     },

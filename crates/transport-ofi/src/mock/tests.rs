@@ -193,6 +193,12 @@ fn fault_P_shm_drops_what_comes_before_it_is_connected() {
     with_atomics("mock_shm", 1);
 }
 
+/// A put that waited behind a get was overtaken by the next one, and a read told of puts that had not arrived.
+#[test]
+fn fault_P_rxd_promises_orders_that_it_does_not_keep() {
+    over("mock_datagrams", &[1; 3]);
+}
+
 #[test]
 fn peers_meet_on_the_rails_that_both_have() {
     over("mock_slingshot", &[3, 1, 2]);
