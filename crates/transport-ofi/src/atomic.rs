@@ -161,6 +161,7 @@ impl Endpoint {
         let Some(found) = found.filter(|_| to.offset.is_multiple_of(n as u64)) else {
             return Err(self.out_of_range(to, n).into());
         };
+        self.find_window(to.pe, true, n)?;
         let slot = self.take(SlotUse::Get { account, pe: to.pe, dest: old, n })?;
         // Where completions do not say that an update has been done, a fetched value does.
         let wanted = !old.is_null() || self.objects.info.delivery == Delivery::ReadBack;

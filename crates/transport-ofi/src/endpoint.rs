@@ -2,6 +2,7 @@
 //! engine's lock.
 
 mod completions;
+mod datagrams;
 mod issue;
 mod piece;
 mod straight;
@@ -24,6 +25,7 @@ use crate::registered::{EVERYTHING, OwnMemory, Registration};
 use crate::slots::{LONG_ROOM, OperationSlot, OperationSlots, ROOM, SlotUse, context};
 use crate::windows::Windows;
 
+use datagrams::Datagrams;
 use straight::PreparedArguments;
 
 pub(crate) use completions::Heard;
@@ -47,6 +49,8 @@ pub(crate) struct Endpoint {
     at_once: usize,
     /// Longest put or get.
     pub(crate) longest: usize,
+    /// Those that are counted.
+    datagrams: Option<Datagrams>,
     /// Local memory has to be registered.
     local: bool,
     /// Bytes that a put injects need not be copied before.
@@ -84,12 +88,15 @@ impl Endpoint {
         let rooms = if local { Some(Registration::new(&mut objects, bytes, len, EVERYTHING)?) } else { None };
         let posted: Vec<*mut OperationSlot> = (0..receives).filter_map(|_| slots.take(SlotUse::Receive)).collect();
         let inject = objects.info.tx().inject_size;
+        let datagrams = Datagrams::of(&objects.info);
+        let longest = datagrams.map_or(usize::MAX, Datagrams::longest).min(objects.info.longest());
         let reads_at_once = objects.info.delivery == Delivery::Complete && !local;
         let mut endpoint = Self {
             own: OwnMemory::default(),
             inject,
             at_once: if reads_at_once { inject } else { 0 },
-            longest: objects.info.longest(),
+            longest,
+            datagrams,
             reads_at_once,
             objects,
             slots,
@@ -126,7 +133,8 @@ impl Endpoint {
 
     /// Bytes of the longest message.
     pub(crate) fn longest_message(&self) -> usize {
-        self.objects.info.ep().max_msg_size.min(self.slots.room_length())
+        let most = self.datagrams.map_or(usize::MAX, Datagrams::longest);
+        self.objects.info.ep().max_msg_size.min(self.slots.room_length()).min(most)
     }
 
     /// Makes known a peer's rail of this number.
@@ -206,13 +214,18 @@ impl Endpoint {
     /// Sends one message, in two parts, to a peer that has been met, if there is room for it.
     pub(crate) fn send(&mut self, pe: u32, head: &[u8], body: &[u8]) -> Issued {
         let peer = self.peers.met(pe).ok_or_else(|| self.unreachable(pe, "its address is not known"))?;
+        let n = head.len() + body.len();
+        self.find_window(pe, false, n)?;
         let Some(slot) = self.slots.take(SlotUse::Send { pe }) else { return Err(NotIssued::Busy) };
+        if self.counts_datagrams() {
+            // SAFETY: the slot was just taken, and libfabric does not have it.
+            unsafe { self.slots.moves(slot, n) };
+        }
         // SAFETY: the slot is ours and its room longer than any message; libfabric gives it back by its completion.
         let code = unsafe {
             let room = self.slots.room(slot);
             ptr::copy_nonoverlapping(head.as_ptr(), room, head.len());
             ptr::copy_nonoverlapping(body.as_ptr(), room.add(head.len()), body.len());
-            let n = head.len() + body.len();
             fi_send(self.objects.ep(), room.cast(), n, self.room_descriptor(), peer, context(slot))
         } as c_int;
         let taken = self.taken(pe, code);

@@ -41,7 +41,7 @@ impl OfiLane {
         let number = engine.enlist(account.clone(), &further);
         let reads_back = engine.first.objects.info.delivery == Delivery::ReadBack;
         // With several rails the bytes that each moves are counted, but for the shortest transfers.
-        let straight = match reads_back {
+        let straight = match reads_back || engine.first.counts_datagrams() {
             true => 0,
             false if net.spread < usize::MAX => net.inject,
             false => engine.first.longest,

@@ -26,7 +26,7 @@
 //! | `FI_ORDER_SAW`, `FI_ORDER_SAS` as well | a signal is sent right behind its data; otherwise the data is waited for. The messages of the runtime's own lane are acknowledged now and then, and those of programs where software moves the data and the thread can be woken |
 //! | all of `FI_ATOMIC_READ`, `FI_ATOMIC_WRITE`, `FI_SUM`, `FI_BAND`, `FI_BOR`, `FI_BXOR`, `FI_CSWAP` on 4 and 8 bytes | the job may leave its atomics to the endpoint (`SHMEM_AMO=network`) |
 //! | `FI_ORDER_WAW`, `FI_ORDER_RAR`, `FI_ORDER_RAW` and `FI_ORDER_WAR` up to the longest message | a fence between puts and such atomics is free; otherwise it waits |
-//! | the protocol of `ofi_rxd` | it promises orders that it does not keep: a fence waits, and every put says by itself when it is complete |
+//! | the protocol of `ofi_rxd` | it promises orders that it does not keep: a fence waits, every put says by itself when it is complete, and no more is under way to a peer than its window of datagrams takes |
 //! | `inject_size` | puts so short are free on return: with `FI_INJECT`, or without a completion where they are read back; a call whose source must be free copies up to a page. A provider that refuses such a put (EFA reports the size of messages) gets copied ones from then on |
 //! | `max_msg_size`, queue sizes | longer transfers are split, no more is issued than the endpoint allows |
 //! | `FI_CONTEXT`, `FI_CONTEXT2` | every operation has its own place, which the provider may write to |

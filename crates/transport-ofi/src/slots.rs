@@ -153,6 +153,13 @@ impl OperationSlots {
         self.moving = self.moving - before + n;
     }
 
+    /// The uses of all slots that are taken, each with the bytes of its operation, as far as they are counted.
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = (SlotUse, usize)> {
+        // SAFETY: the slots are ours as long as `self`, and libfabric writes the contexts alone.
+        let slot = move |number| unsafe { ((*self.slots.add(number)).used_for, (*self.slots.add(number)).moves) };
+        (0..self.count).map(slot)
+    }
+
     /// Bytes of all puts and gets that are not complete.
     pub(crate) fn moving(&self) -> usize {
         self.moving

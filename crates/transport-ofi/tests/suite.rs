@@ -99,6 +99,7 @@ suites! {
     // The endpoints of sockets that libfabric 1.17 calls `net` and later versions `tcp`.
     net_two: over_if_asked("it takes minutes", "net", 2);
     net_four: over_if_asked("it takes minutes", "net", 4);
+    datagrams_two: over_if_asked("no user takes it for its speed", "udp;ofi_rxd", 2);
     tcp_by_rxm_two: over_if_asked("four PEs show the same and more", "tcp;ofi_rxm", 2);
     shm_two: over_if_asked("four PEs show the same and more", "shm", 2);
 }

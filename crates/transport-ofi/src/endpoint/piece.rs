@@ -117,6 +117,7 @@ impl Endpoint {
     /// As for the operations of a `Lane`.
     #[inline]
     unsafe fn attempt(&mut self, aim: Aim, transfer: Transfer, n: usize) -> Issued<PieceOutcome> {
+        self.find_window(aim.pe, !transfer.is_put(), n)?;
         let slot = self.take(SlotUse::Put { account: aim.account, pe: aim.pe })?;
         // SAFETY: the slot was just taken, and the local buffer has `n` bytes, by the caller's promise.
         let bytes = unsafe { self.choose_bytes(aim, slot, transfer, n) };

@@ -133,12 +133,29 @@ impl MockEnd {
         if operation.context != 0 {
             mark(operation.context);
         }
+        self.demand_window(&operation);
         if matches!(operation.what, MockEffect::Put { .. } | MockEffect::Get { .. }) {
             self.carried += n;
         }
         self.numbers += 1;
         self.pending.push(MockPending { number: self.numbers, asked: false, operation });
         0
+    }
+
+    /// Ends the process if this operation, with those under way to its peer, has more datagrams than the window.
+    fn demand_window(&self, operation: &MockOperation) {
+        let others = self.pending.iter().map(|pending| &pending.operation).filter(|it| it.to == operation.to);
+        let datagrams = |n: usize| n.div_ceil(self.nature.inject.max(1)) + 1;
+        let count = |it: &MockOperation| match &it.what {
+            MockEffect::Get { n, .. } => 1 + datagrams(*n),
+            MockEffect::Put { bytes, .. } => datagrams(bytes.as_ref().map_or_else(|(_, n)| *n, Vec::len)),
+            MockEffect::Message(bytes) => datagrams(bytes.len()),
+            MockEffect::Atomic { .. } => 2,
+        };
+        let all: usize = others.chain([operation]).map(count).sum();
+        if self.nature.window > 0 && all > self.nature.window {
+            broken(&format!("{all} datagrams where {} have room", self.nature.window));
+        }
     }
 
     /// A thread looks at the completions: operations go on.

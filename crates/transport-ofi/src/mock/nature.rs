@@ -16,6 +16,8 @@ pub(super) struct Nature {
     /// Orderings that it promises and does not keep, and libfabric's number for the protocol of which that is known.
     pub(super) claimed: u64,
     pub(super) protocol: u32,
+    /// How many datagrams of `inject` bytes may be under way to a peer and back, of operations that are issued here; 0: any number.
+    pub(super) window: usize,
     pub(super) waw: usize,
     /// The longest put behind which it keeps a get.
     pub(super) raw: usize,
@@ -83,6 +85,7 @@ const USUAL: Nature = Nature {
     order: 0,
     claimed: 0,
     protocol: 0,
+    window: 0,
     waw: 0,
     raw: usize::MAX,
     delivers: true,
@@ -176,13 +179,15 @@ pub(super) const NATURES: &[Nature] = &[
         cards: 1,
         ..USUAL
     },
-    // Datagrams by ofi_rxd: software moves everything, and keeps none of the orders that it promises.
+    // Datagrams by ofi_rxd: software moves everything, keeps none of the orders that it promises, and comes to a standstill
+    // where the window to a peer is full.
     Nature {
         name: c"mock_datagrams",
         inject: 64,
         injects: 64,
         claimed: EVERY_ORDER,
         protocol: 12,
+        window: 80,
         waw: usize::MAX,
         by_software: true,
         cards: 1,
