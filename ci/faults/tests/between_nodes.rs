@@ -144,6 +144,15 @@ fn words_come_to_their_pes_however_hosts_get_the_pes() {
     }
 }
 
+/// The greeting of a PE that is stopped waited in front of the answers to all others.
+#[test]
+fn a_pe_that_puts_to_a_stopped_one_serves_the_others() {
+    let stopped = program("stopped_peer.c");
+    for transport in ["tcp", "ofi:tcp;ofi_rxm", "ofi:shm", "ucx:tcp"] {
+        is_right("-n 8 --nodes 8", transport, &stopped);
+    }
+}
+
 /// UCX 1.13 calls an atomic without a reply over before it has room for it, and no flush waits for it.
 #[test]
 fn updates_are_done_after_a_quiet_also_where_ucx_has_no_room_for_them() {

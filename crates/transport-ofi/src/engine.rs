@@ -14,6 +14,7 @@ use crate::delivery::Delivery;
 use crate::endpoint::{Endpoint, Heard, Issued, RemoteTarget, Transfer};
 use crate::lane_state::LaneState;
 use crate::message::Message;
+use crate::outbox::Outbox;
 use crate::peers::Inquiry;
 use crate::windows::Window;
 
@@ -32,7 +33,7 @@ pub(crate) struct Engine {
     /// [`Endpoint::issued`] of the first rail at the last look.
     issued: u64,
     /// Messages that the endpoint could not take yet.
-    outbox: VecDeque<(u32, Vec<u8>)>,
+    outbox: Outbox,
     /// Messages that have come and have not been looked at; empty but for the time of a drain.
     heard: Vec<Heard>,
     /// Active messages for the software above, with their senders.
@@ -50,7 +51,7 @@ impl Engine {
             me,
             give_up,
             issued: 0,
-            outbox: VecDeque::new(),
+            outbox: Outbox::default(),
             heard: Vec::new(),
             active_messages: VecDeque::new(),
         }
@@ -186,35 +187,36 @@ impl Engine {
 
     /// Sends a message, now or as soon as it goes.
     pub(crate) fn send(&mut self, pe: u32, message: &Message) {
-        self.outbox.push_back((pe, message.encode(self.me)));
+        self.outbox.add(pe, message.encode(self.me));
         self.flush();
     }
 
     /// As [`Engine::send`], for an active message.
     pub(crate) fn send_active(&mut self, pe: u32, message: &[u8]) {
         let head = Message::active_head(self.me);
-        // Messages stay in order.
-        if self.outbox.is_empty() && self.first.peers.met(pe).is_some() && self.first.send(pe, &head, message).is_ok() {
+        // Messages to a PE stay in order.
+        if !self.outbox.has(pe) && self.first.peers.met(pe).is_some() && self.first.send(pe, &head, message).is_ok() {
             return;
         }
-        self.outbox.push_back((pe, Message::encode_active(self.me, message)));
+        self.outbox.add(pe, Message::encode_active(self.me, message));
         self.flush();
     }
 
-    /// Sends the messages that wait, in order. Returns how many went.
+    /// Sends the messages that wait, as far as they go. Returns how many went.
     fn flush(&mut self) -> usize {
-        let mut sent = 0;
-        while let Some((pe, bytes)) = self.outbox.pop_front() {
-            let outcome = self.address_of(pe).map_err(NotIssued::from).and_then(|_| self.first.send(pe, &[], &bytes));
+        let mut outbox = mem::take(&mut self.outbox);
+        let sent = outbox.flush(|pe, bytes| {
+            let outcome = self.address_of(pe).map_err(NotIssued::from).and_then(|_| self.first.send(pe, &[], bytes));
             match outcome {
-                Ok(()) => sent += 1,
-                Err(NotIssued::Busy) => {
-                    self.outbox.push_front((pe, bytes));
-                    break;
+                Ok(()) => true,
+                Err(NotIssued::Busy) => false,
+                Err(NotIssued::Failed(error)) => {
+                    self.first.broken.get_or_insert(*error);
+                    true
                 }
-                Err(NotIssued::Failed(error)) => drop(self.first.broken.get_or_insert(*error)),
             }
-        }
+        });
+        self.outbox = outbox;
         sent
     }
 

@@ -7,8 +7,8 @@
 //! * `objects` has the objects of one endpoint, `slots` the slots of its operations, `registered` our memory there, `peers` the
 //!   other PEs and their memory (`windows`); `delivery` says when a put is complete.
 //! * `endpoint` issues operations and takes completions. It knows nothing of what is above it: messages are what it returns.
-//! * `engine` has the endpoints of all rails and hears the messages; `connect` makes acquaintance, `striping` deals long transfers
-//!   to all rails, `atomic` issues atomics, `lane` all operations of one context.
+//! * `engine` has the endpoints of all rails and hears the messages; an `outbox` has those that could not go yet; `connect` makes
+//!   acquaintance, `striping` deals long transfers to all rails, `atomic` issues atomics, `lane` all operations of one context.
 //! * `progress` is the lock, the callers and the thread, and `sleep` what these sleep on; `amo` hands atomics to the software
 //!   above, unless the endpoint does those of the job.
 //!
@@ -63,6 +63,7 @@ mod message;
 #[cfg(test)]
 mod mock;
 mod objects;
+mod outbox;
 mod peers;
 mod preference;
 mod progress;
