@@ -1,15 +1,18 @@
-/* PE 0 puts to PE 3, which is stopped and has never heard of it. Meanwhile PE 1 has its atomics on PE 0 done, and then lets PE 3 go on.
+/* PE 0 puts to PE 3, which is stopped. Meanwhile PE 1 has its atomics on PE 0 done, and then lets PE 3 go on. PE 3 has never heard of PE 0
+ * (`first`), or PE 0 puts more than can be under way (`much`).
  *
- * usage: stopped_peer, with 8 PEs on as many nodes */
+ * usage: stopped_peer first|much, with 8 PEs on as many nodes */
 #include <shmem.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { FETCHES = 200 };
+enum { FETCHES = 200, PUTS = 2000, BYTES = 65536 };
 
 static long pid, begin, fetched, word;
+static char block[BYTES];
 
 /* The state of a process, as /proc shows it; 0: there is none. */
 static char state(long process)
@@ -25,10 +28,13 @@ static char state(long process)
     return found;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     shmem_init();
-    int me = shmem_my_pe();
+    int me = shmem_my_pe(), much = count > 1 && strcmp(arguments[1], "much") == 0;
+    if (much && me == 0)
+        shmem_long_atomic_fetch_inc(&word, 3);
+    shmem_barrier_all();
     if (me == 3) {
         shmem_long_p(&pid, (long)getpid(), 1);
         shmem_quiet();
@@ -47,12 +53,14 @@ int main(void)
         kill((pid_t)pid, SIGCONT);
     } else if (me == 0) {
         shmem_long_wait_until(&begin, SHMEM_CMP_EQ, 1);
-        shmem_long_p(&word, 1, 3);
+        for (int i = 0; much && i < PUTS; i++)
+            shmem_putmem_nbi(block, block, BYTES, 3);
+        shmem_long_p(&word, 2, 3);
     }
     shmem_barrier_all();
     if (me == 0)
         puts(fetched == FETCHES ? "all right" : "atomics are missing");
-    if (me == 3 && word != 1)
+    if (me == 3 && word != 2)
         puts("the put is missing");
     shmem_finalize();
     return 0;

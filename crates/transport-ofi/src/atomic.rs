@@ -21,7 +21,7 @@ use crate::slots::{SlotUse, context};
 pub(crate) fn available(selection: &Selection) -> Result<(), Error> {
     let selection = Selection { atomics: true, ..selection.clone() };
     let chosen = choose(library(selection.pes)?, &selection)?;
-    Objects::open(chosen.first, Depth { issued: 2, receives: 1 }, 1)?.has_atomics()
+    Objects::open(chosen.first, Depth { issued: 2, kept: 0, receives: 1 }, 1)?.has_atomics()
 }
 
 /// Which of the endpoint's calls an atomic is.

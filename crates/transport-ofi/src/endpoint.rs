@@ -80,9 +80,9 @@ pub(crate) struct RemoteTarget {
 impl Endpoint {
     /// The endpoint of these objects; one that receives nothing is a further rail's.
     pub(crate) fn new(mut objects: Objects, pes: u32, depth: Depth) -> Result<Self, Error> {
-        let Depth { issued, receives } = depth;
+        let Depth { issued, kept, receives } = depth;
         let room = if objects.info.endpoint().card || receives == 0 { ROOM } else { LONG_ROOM };
-        let mut slots = OperationSlots::new(issued + receives, room);
+        let mut slots = OperationSlots::new(issued + receives, kept, room);
         let local = objects.mr_mode() & fi::FI_MR_LOCAL != 0;
         let (bytes, len) = slots.bytes();
         let rooms = if local { Some(Registration::new(&mut objects, bytes, len, EVERYTHING)?) } else { None };
@@ -198,7 +198,12 @@ impl Endpoint {
         if self.broken.is_some() {
             return self.end();
         }
-        self.slots.take(used_for).ok_or(NotIssued::Busy)
+        self.find_slot(used_for)
+    }
+
+    #[inline]
+    fn find_slot(&mut self, used_for: SlotUse) -> Issued<*mut OperationSlot> {
+        self.slots.take(used_for).or_else(|| self.slots.take_kept(used_for)).ok_or(NotIssued::Busy)
     }
 
     #[cold]
@@ -216,7 +221,7 @@ impl Endpoint {
         let peer = self.peers.met(pe).ok_or_else(|| self.unreachable(pe, "its address is not known"))?;
         let n = head.len() + body.len();
         self.find_window(pe, false, n)?;
-        let Some(slot) = self.slots.take(SlotUse::Send { pe }) else { return Err(NotIssued::Busy) };
+        let slot = self.find_slot(SlotUse::Send { pe })?;
         if self.counts_datagrams() {
             // SAFETY: the slot was just taken, and libfabric does not have it.
             unsafe { self.slots.moves(slot, n) };

@@ -68,6 +68,8 @@ unsafe impl Send for Objects {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Depth {
     pub(crate) issued: usize,
+    /// As many more where these are all of one PE.
+    pub(crate) kept: usize,
     pub(crate) receives: usize,
 }
 
@@ -278,7 +280,7 @@ unsafe fn open_queue(
     for wait in [fi::FI_WAIT_FD, fi::FI_WAIT_NONE] {
         // SAFETY: all-zero attributes are what a program in C would begin with.
         let mut attr: fi::fi_cq_attr = unsafe { std::mem::zeroed() };
-        attr.size = depth.issued + depth.receives;
+        attr.size = depth.issued + depth.kept + depth.receives;
         attr.format = fi::FI_CQ_FORMAT_MSG;
         attr.wait_obj = wait;
         attr.wait_cond = fi::FI_CQ_COND_NONE;

@@ -115,11 +115,12 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     open_with(library(participant.pes)?, participant.me, participant.give_up(), &selection)
 }
 
-/// Operations that are under way at once, and messages that may come at once; less where the endpoint allows less.
-const DEPTH: Depth = Depth { issued: 512, receives: 128 };
+/// Operations that are under way at once, as many more where these are all of one PE, and messages that may come at once; less where the
+/// endpoint allows less.
+const DEPTH: Depth = Depth { issued: 512, kept: 32, receives: 128 };
 
 /// The same on a further rail, which has long transfers only and no messages.
-const FURTHER: Depth = Depth { issued: 64, receives: 0 };
+const FURTHER: Depth = Depth { issued: 64, kept: 0, receives: 0 };
 
 /// Connections of sockets for each PE: two that connect to each other at once may make one each.
 const CONNECTIONS_EACH: u64 = 2;
@@ -178,9 +179,10 @@ fn engine(library: &'static Libfabric, me: u32, give_up: Duration, selection: &S
 }
 
 fn endpoint(info: Info, most: Depth, pes: u32) -> Result<Endpoint, Error> {
-    let issued = most.issued.min(info.tx().size).max(2);
+    let kept = most.kept.min(info.tx().size / 8);
+    let issued = most.issued.min(info.tx().size - kept).max(2);
     let receives = most.receives.min(info.rx().size.max(1));
-    let depth = Depth { issued, receives };
+    let depth = Depth { issued, kept, receives };
     // Some providers have threads of their own.
     let objects = signals::keeping_signals(|| Objects::open(info, depth, pes))?;
     Endpoint::new(objects, pes, depth)

@@ -14,6 +14,9 @@ pub(crate) const ROOM: usize = 4096;
 /// The same for a message where the network's software carries it: such rooms need no memory that is locked.
 pub(crate) const LONG_ROOM: usize = 16 << 10;
 
+/// The slots of those kept that operations on one PE may have. Chosen.
+const KEPT_EACH: usize = 4;
+
 /// The use of a slot.
 #[derive(Clone, Copy)]
 pub(crate) enum SlotUse {
@@ -34,6 +37,20 @@ pub(crate) enum SlotUse {
     Receive,
 }
 
+impl SlotUse {
+    /// The PE that the operation is on, or whose message it is.
+    fn pe(&self) -> Option<u32> {
+        match *self {
+            Self::Put { pe, .. }
+            | Self::Get { pe, .. }
+            | Self::Straight { pe, .. }
+            | Self::Fetch { pe, .. }
+            | Self::Send { pe } => Some(pe),
+            Self::Free | Self::Receive => None,
+        }
+    }
+}
+
 /// One slot. Its address goes to libfabric as the operation's context, of which the provider may use the first part.
 #[repr(C)]
 pub(crate) struct OperationSlot {
@@ -50,9 +67,17 @@ pub(crate) struct OperationSlot {
 }
 
 /// All slots, and the bytes that belong to them.
+///
+/// The last ones are kept for PEs that have few of them. Operations on a PE that is stopped may have all the others for as long as it is.
+/// Operations of other threads, and the answers to other PEs, go on by these.
 pub(crate) struct OperationSlots {
     slots: *mut OperationSlot,
     count: usize,
+    /// How many are not kept, and the first of those that are.
+    usual: usize,
+    first_kept: *mut OperationSlot,
+    /// The first free one of them; null: none is.
+    kept: *mut OperationSlot,
     bytes: *mut u8,
     /// Bytes of each, at least [`ROOM`].
     room: usize,
@@ -67,7 +92,9 @@ pub(crate) struct OperationSlots {
 unsafe impl Send for OperationSlots {}
 
 impl OperationSlots {
-    pub(crate) fn new(count: usize, room: usize) -> Self {
+    /// `usual` slots, and those that are kept.
+    pub(crate) fn new(usual: usize, kept: usize, room: usize) -> Self {
+        let count = usual + kept;
         let bytes: *mut u8 = Box::leak(vec![0u64; count * (room / 8)].into_boxed_slice()).as_mut_ptr().cast();
         let empty = |number: usize| OperationSlot {
             context: fi::fi_context2 { internal: [ptr::null_mut(); 8] },
@@ -78,10 +105,12 @@ impl OperationSlots {
             next: ptr::null_mut(),
         };
         let slots = Box::leak((0..count).map(empty).collect::<Box<[_]>>()).as_mut_ptr();
-        let mut all = Self { slots, count, bytes, room, free: ptr::null_mut(), taken: count, moving: 0 };
+        let first_kept = slots.wrapping_add(usual);
+        let (kept, free) = (ptr::null_mut(), ptr::null_mut());
+        let mut all = Self { slots, count, usual, first_kept, kept, bytes, room, free, taken: count, moving: 0 };
         for number in (0..count).rev() {
             // SAFETY: the slot is one of those that were just made, and nobody has it.
-            unsafe { all.put_back(slots.add(number)) };
+            unsafe { all.give_back(slots.add(number)) };
         }
         all
     }
@@ -107,10 +136,28 @@ impl OperationSlots {
         Some(slot)
     }
 
+    /// One of the slots that are kept, for a PE that has few of them.
+    #[cold]
+    pub(crate) fn take_kept(&mut self, used_for: SlotUse) -> Option<*mut OperationSlot> {
+        let pe = used_for.pe()?;
+        let its = self.in_use().skip(self.usual).filter(|(used_for, _)| used_for.pe() == Some(pe)).count();
+        let slot = self.kept;
+        if slot.is_null() || its >= KEPT_EACH {
+            return None;
+        }
+        // SAFETY: the slot is free, so neither libfabric nor anybody else has it.
+        unsafe {
+            self.kept = (*slot).next;
+            (*slot).used_for = used_for;
+        }
+        self.taken += 1;
+        Some(slot)
+    }
+
     /// The operation is over; returns the use of its slot.
     ///
     /// # Safety
-    /// `slot` came from `take`, and libfabric has given it back or never had it.
+    /// `slot` came from `take` or `take_kept`, and libfabric has given it back or never had it.
     #[inline(always)]
     pub(crate) unsafe fn give_back(&mut self, slot: *mut OperationSlot) -> SlotUse {
         // SAFETY: the slot came from `take` and libfabric does not have it, by the caller's promise; the engine's lock is held.
@@ -120,7 +167,13 @@ impl OperationSlots {
                 (*slot).registration = None;
             }
             self.moving -= std::mem::take(&mut (*slot).moves);
-            self.put_back(slot);
+            if slot < self.first_kept {
+                self.put_back(slot);
+            } else {
+                (*slot).next = self.kept;
+                self.kept = slot;
+                self.taken -= 1;
+            }
             used_for
         }
     }
@@ -128,7 +181,7 @@ impl OperationSlots {
     /// The slot is free, as it is.
     ///
     /// # Safety
-    /// The slot is taken, neither an operation nor libfabric uses it any more, and it has no registration and no bytes
+    /// The slot came from `take`, neither an operation nor libfabric uses it any more, and it has no registration and no bytes
     /// that are counted.
     #[inline(always)]
     pub(crate) unsafe fn put_back(&mut self, slot: *mut OperationSlot) {

@@ -61,7 +61,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("a rig deals its PEs to hosts in turn", "dealt dealt_blocks dealt_words"),
     ("it takes all memory that there is", "far_block grow hog"),
     ("its thousands of calls take too long where PEs take turns", "every_second every_slot many_sets"),
-    ("PEs are stopped by signals", "stopped stopped_peer"),
+    ("PEs are stopped by signals", "stopped stopped_beside stopped_peer"),
     ("a PE writes a file that a rig reads", "pods"),
     ("a child that a PE has forked takes no turns", "forked"),
     ("half of its programs have a race, and the test of the race detector runs the others", "races"),

@@ -1,0 +1,94 @@
+/* One thread of PE 0 has thousands of puts or gets under way to PE 3, which is stopped. Another one puts to PE 1, by a context of its own, and
+ * then lets PE 3 go on.
+ *
+ * usage: stopped_beside puts|gets, with 4 PEs on as many nodes */
+#include <shmem.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+enum { OPERATIONS = 2000, BYTES = 65536, PUTS = 50 };
+
+static long pid, word;
+static char block[BYTES];
+static int gets;
+
+/* The state of a process, as /proc shows it; 0: there is none. */
+static char state(long process)
+{
+    char name[64], found = 0;
+    snprintf(name, sizeof name, "/proc/%ld/stat", process);
+    FILE *file = fopen(name, "r");
+    if (file != NULL) {
+        if (fscanf(file, "%*d (%*[^)]) %c", &found) != 1)
+            found = 0;
+        fclose(file);
+    }
+    return found;
+}
+
+static void *fill(void *nothing)
+{
+    (void)nothing;
+    static char local[BYTES];
+    for (int i = 0; i < OPERATIONS; i++)
+        if (gets)
+            shmem_getmem_nbi(local, block, BYTES, 3);
+        else
+            shmem_putmem_nbi(block, local, BYTES, 3);
+    shmem_quiet();
+    return NULL;
+}
+
+static void put_beside(void)
+{
+    shmem_ctx_t own;
+    if (shmem_ctx_create(SHMEM_CTX_SERIALIZED, &own) != 0)
+        shmem_global_exit(1);
+    /* By then the other thread has no room. */
+    usleep(200000);
+    for (long i = 1; i <= PUTS; i++) {
+        shmem_ctx_long_p(own, &word, i, 1);
+        shmem_ctx_quiet(own);
+        if (shmem_ctx_long_g(own, &word, 1) != i || shmem_ctx_long_atomic_fetch(own, &word, 1) != i)
+            puts("a put is missing");
+    }
+    shmem_ctx_destroy(own);
+}
+
+int main(int count, char **arguments)
+{
+    int provided;
+    if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0 || provided != SHMEM_THREAD_MULTIPLE)
+        return 1;
+    gets = count > 1 && strcmp(arguments[1], "gets") == 0;
+    int me = shmem_my_pe();
+    if (me == 0) {
+        shmem_long_atomic_fetch(&word, 1);
+        shmem_long_atomic_fetch(&word, 3);
+    }
+    shmem_barrier_all();
+    if (me == 3) {
+        shmem_long_p(&pid, (long)getpid(), 0);
+        shmem_quiet();
+        raise(SIGSTOP);
+    } else if (me == 0) {
+        shmem_long_wait_until(&pid, SHMEM_CMP_NE, 0);
+        while (state(pid) != 'T')
+            usleep(1000);
+        pthread_t other;
+        if (pthread_create(&other, NULL, fill, NULL) != 0)
+            abort();
+        put_beside();
+        kill((pid_t)pid, SIGCONT);
+        pthread_join(other, NULL);
+        puts("all right");
+    }
+    shmem_barrier_all();
+    shmem_finalize();
+    return 0;
+}
