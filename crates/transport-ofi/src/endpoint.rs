@@ -19,6 +19,7 @@ use oxshmem_transport::{Account, FoundPiece, NotIssued, Region, Remote, Segment}
 
 use crate::address::RailAddress;
 use crate::delivery::Delivery;
+use crate::library::remedy;
 use crate::objects::{Depth, Objects};
 use crate::peers::KnownPeers;
 use crate::registered::{EVERYTHING, OwnMemory, Registration};
@@ -192,6 +193,15 @@ impl Endpoint {
             })
     }
 
+    /// The same where this is what libfabric has answered, with its reason.
+    fn unreachable_by(&self, pe: u32, code: c_int, why: &str) -> Error {
+        let error = self.unreachable(pe, why);
+        match remedy(code) {
+            Some(remedy) => error.fix(remedy),
+            None => error,
+        }
+    }
+
     /// A slot for an operation; completions of others make room.
     #[inline]
     pub(crate) fn take(&mut self, used_for: SlotUse) -> Issued<*mut OperationSlot> {
@@ -283,7 +293,7 @@ impl Endpoint {
     fn refused(&self, pe: u32, code: c_int) -> Issued {
         match code {
             code if code == -fi::FI_EAGAIN => Err(NotIssued::Busy),
-            code => Err(self.unreachable(pe, &self.objects.meaning(code)).into()),
+            code => Err(self.unreachable_by(pe, code, &self.objects.meaning(code)).into()),
         }
     }
 }

@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys::{Libfabric, VERSION};
-use oxshmem_os::{process, signals};
+use oxshmem_os::{descriptors, process, signals};
 
 /// Providers that are used only if the user asks for them.
 const KEPT_OUT: &str = "^sockets,psm";
@@ -95,6 +95,15 @@ pub(crate) fn meaning(library: &Libfabric, code: c_int) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
+/// What to do about one of libfabric's answers, or an error of its queue, whose cause is a limit of this process.
+pub(crate) fn remedy(code: c_int) -> Option<String> {
+    // The kernel's numbers are libfabric's.
+    [libc::EMFILE, libc::ENFILE].contains(&code.saturating_abs()).then(|| {
+        let limit = descriptors::limit();
+        format!("raise the limit of open files (ulimit -n), which is {limit}: over sockets a PE has one or two for each PE of other nodes")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +118,15 @@ mod tests {
         assert_eq!(accept(version(1, 11)), Err("the one here is 1.11, and 1.15 is needed".into()));
         let error = unusable(accept(version(1, 14)).expect_err("it is too old")).to_string();
         assert!(error.contains("1.14") && error.contains("install libfabric 1.15 or later"), "{error}");
+    }
+
+    /// The remedy was to look whether the other PE's node is alive.
+    #[test]
+    fn who_lacks_descriptors_is_pointed_to_their_limit() {
+        for code in [-libc::EMFILE, libc::EMFILE, -libc::ENFILE] {
+            assert!(remedy(code).is_some_and(|remedy| remedy.contains("(ulimit -n), which is ")), "{code}");
+        }
+        assert_eq!([0, -libc::EAGAIN, c_int::MIN].map(remedy), [None, None, None]);
     }
 
     /// EFA's cards of the first generations moved no bytes: all libraries were asked for 1.15.

@@ -9,7 +9,7 @@ use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
 
 use crate::info::Info;
-use crate::library::{USUAL_PEERS, meaning, peers_are_known};
+use crate::library::{USUAL_PEERS, meaning, peers_are_known, remedy};
 
 /// An open object of libfabric, which closes when it goes.
 pub(crate) struct FiObject<T>(*mut T);
@@ -351,7 +351,8 @@ pub(crate) fn check(code: c_int) -> Result<(), c_int> {
 
 fn failed(info: &Info, what: &str, code: c_int) -> Error {
     let why = meaning(info.library, code);
+    let another = "choose another by SHMEM_TRANSPORT=ofi:PROVIDER (`fi_info -l` lists them), or SHMEM_TRANSPORT=tcp";
     Error::new(format!("libfabric's provider {} on {} has failed to make {what}", info.provider(), info.domain_name()))
         .because(why)
-        .fix("choose another by SHMEM_TRANSPORT=ofi:PROVIDER (`fi_info -l` lists them), or SHMEM_TRANSPORT=tcp")
+        .fix(remedy(code).unwrap_or_else(|| another.into()))
 }

@@ -181,14 +181,14 @@ impl Endpoint {
             }
             SlotUse::Send { pe } => {
                 self.sending -= 1;
-                if let Some((_, why)) = failed {
-                    self.undelivered(pe, &why);
+                if let Some((code, why)) = failed {
+                    self.undelivered(pe, code, &why);
                 }
                 return;
             }
             SlotUse::Free | SlotUse::Receive => return,
         };
-        let error = failed.map(|(_, why)| self.unreachable(pe, &why));
+        let error = failed.map(|(code, why)| self.unreachable_by(pe, code, &why));
         if let Some(account) = account {
             error.into_iter().for_each(|error| account.fail(error));
             account.complete_locked(1);
@@ -230,12 +230,12 @@ impl Endpoint {
     }
 
     /// A message could not be delivered. A peer that has disconnected is not missed.
-    fn undelivered(&mut self, pe: u32, why: &str) {
+    fn undelivered(&mut self, pe: u32, code: c_int, why: &str) {
         if self.peers.has_left(pe) || self.peers.leaving {
             self.peers.note_disconnect(pe);
             return;
         }
-        let error = self.unreachable(pe, why);
+        let error = self.unreachable_by(pe, code, why);
         self.broken.get_or_insert(error);
     }
 }
