@@ -19,7 +19,7 @@ use oxshmem_transport::{Account, FoundPiece, NotIssued, Region, Remote, Segment}
 
 use crate::address::RailAddress;
 use crate::delivery::Delivery;
-use crate::library::remedy;
+use crate::library::with_cause_here;
 use crate::objects::{Depth, Objects};
 use crate::peers::KnownPeers;
 use crate::registered::{EVERYTHING, OwnMemory, Registration};
@@ -195,11 +195,7 @@ impl Endpoint {
 
     /// The same where this is what libfabric has answered, with its reason.
     fn unreachable_by(&self, pe: u32, code: c_int, why: &str) -> Error {
-        let error = self.unreachable(pe, why);
-        match remedy(code) {
-            Some(remedy) => error.fix(remedy),
-            None => error,
-        }
+        with_cause_here(self.unreachable(pe, why), pe, code)
     }
 
     /// A slot for an operation; completions of others make room.

@@ -11,12 +11,13 @@
 //! otherwise, and then nothing is changed.
 
 use std::ffi::{CStr, c_int};
-use std::fmt;
 use std::sync::OnceLock;
+use std::{fmt, io};
 
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys::{Libfabric, VERSION};
 use oxshmem_os::{descriptors, process, signals};
+use oxshmem_transport::faulted;
 
 /// Providers that are used only if the user asks for them.
 const KEPT_OUT: &str = "^sockets,psm";
@@ -100,8 +101,20 @@ pub(crate) fn remedy(code: c_int) -> Option<String> {
     // The kernel's numbers are libfabric's.
     [libc::EMFILE, libc::ENFILE].contains(&code.saturating_abs()).then(|| {
         let limit = descriptors::limit();
-        format!("raise the limit of open files (ulimit -n), which is {limit}: over sockets a PE has one or two for each PE of other nodes")
+        format!(
+            "raise the limit of open files (ulimit -n), which is {limit}: over sockets a PE has one or two for each PE of other \
+             nodes"
+        )
     })
+}
+
+/// This error of an operation with PE `pe`; or a better one, where the cause of libfabric's answer or of its queue's error is in this process.
+pub(crate) fn with_cause_here(error: Error, pe: u32, code: c_int) -> Error {
+    match remedy(code) {
+        Some(remedy) => error.fix(remedy),
+        None if code.saturating_abs() == libc::EFAULT => faulted(pe, io::Error::from_raw_os_error(libc::EFAULT)),
+        None => error,
+    }
 }
 
 #[cfg(test)]
@@ -127,6 +140,14 @@ mod tests {
             assert!(remedy(code).is_some_and(|remedy| remedy.contains("(ulimit -n), which is ")), "{code}");
         }
         assert_eq!([0, -libc::EAGAIN, c_int::MIN].map(remedy), [None, None, None]);
+    }
+
+    /// The error was that the other PE cannot be reached.
+    #[test]
+    fn who_puts_from_memory_that_is_not_there_is_not_pointed_to_the_network() {
+        let told = |code| with_cause_here(Error::new("the usual one"), 3, code).to_string();
+        assert!(told(libc::EFAULT).contains("an operation with PE 3 uses memory that is not there"));
+        assert!(told(-libc::EFAULT).contains("os error 14") && told(libc::EIO).contains("the usual one"));
     }
 
     /// EFA's cards of the first generations moved no bytes: all libraries were asked for 1.15.

@@ -62,12 +62,7 @@ fn cannot_talk(local: &LocalPe, pe: u32) -> Error {
 
 /// The error where the kernel could not reach the memory of an operation between this PE and PE `pe`.
 pub(crate) fn faulted(pe: u32) -> Error {
-    Error::new(format!("an operation with PE {pe} uses memory that is not there"))
-        .because(format!(
-            "the system cannot read the source of a put to PE {pe}, or write the destination of a get from it: {}",
-            io::Error::from_raw_os_error(libc::EFAULT)
-        ))
-        .fix("look for an array that is shorter than its count says, or that was freed before shmem_quiet")
+    oxshmem_transport::faulted(pe, io::Error::from_raw_os_error(libc::EFAULT))
 }
 
 fn words(

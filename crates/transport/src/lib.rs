@@ -47,7 +47,7 @@ pub use habit::CompletionHabit;
 pub use issuer::{Issuer, Wait, signal_behind_puts};
 pub use limits::{MOST_ASKED, MOST_UNACKNOWLEDGED, WORD_BY_WORD};
 pub use lock::OperationLock;
-pub use memory::{OutOfRange, RegisteredMemory, deliver_old};
+pub use memory::{OutOfRange, RegisteredMemory, deliver_old, faulted};
 pub use numbers::{NumberHasher, NumberMap};
 pub use operation::{Amo, Position, Region, Remote, SignalUpdate, Width};
 pub use pieces::{FoundPiece, RegionPiece, RegionPieces};

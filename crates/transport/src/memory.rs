@@ -199,6 +199,15 @@ impl RegisteredMemory {
     }
 }
 
+/// The error of an operation with PE `pe` for whose local bytes the system has found no memory; `fault` is its answer.
+pub fn faulted(pe: u32, fault: impl fmt::Display) -> Error {
+    Error::new(format!("an operation with PE {pe} uses memory that is not there"))
+        .because(format!(
+            "the system cannot read the source of a put to PE {pe}, or write the destination of a get from it: {fault}"
+        ))
+        .fix("look for an array that is shorter than its count says, or that was freed before shmem_quiet")
+}
+
 /// Writes the old value of an atomic to where its caller wants it.
 ///
 /// # Safety
