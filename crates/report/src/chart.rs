@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::page::escape;
+use crate::page::{Document, escape};
 use crate::scale::{Division, Scale};
 
 /// One axis: what it shows, how it is divided, and how a value is written.
@@ -16,7 +16,7 @@ pub struct Axis {
 }
 
 /// A point of a curve.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mark {
     /// Where it lies on the lower axis.
     pub x: f64,
@@ -92,20 +92,25 @@ impl Chart {
         svg + "</svg>"
     }
 
-    /// The names of the curves beside what they look like, as HTML.
-    pub fn legend(&self) -> String {
-        let mut html = String::from("<ul class=\"legend\">");
-        for curve in &self.curves {
-            let _ = write!(
-                html,
-                "<li><svg viewBox=\"0 0 34 14\" width=\"34\" height=\"14\" aria-hidden=\"true\"><path class=\"{}\" d=\"M1 7H33\"/>",
-                curve.classes()
-            );
-            mark(&mut html, curve, 17.0, 7.0);
-            let _ = write!(html, "</svg>{}</li>", escape(&curve.name));
-        }
-        html + "</ul>"
+    /// Adds the drawing to a page, with its title as the caption, and its legend.
+    pub fn put_on(&self, page: &mut Document) {
+        page.figure(&self.title, &(self.svg() + &legend(&self.curves)));
     }
+}
+
+/// The names of curves beside what they look like, as HTML.
+pub fn legend(curves: &[Curve]) -> String {
+    let mut html = String::from("<ul class=\"legend\">");
+    for curve in curves {
+        let _ = write!(
+            html,
+            "<li><svg viewBox=\"0 0 34 14\" width=\"34\" height=\"14\" aria-hidden=\"true\"><path class=\"{}\" d=\"M1 7H33\"/>",
+            curve.classes()
+        );
+        mark(&mut html, curve, 17.0, 7.0);
+        let _ = write!(html, "</svg>{}</li>", escape(&curve.name));
+    }
+    html + "</ul>"
 }
 
 /// The head of a drawing.
@@ -281,7 +286,8 @@ mod tests {
         let chart = chart(vec![curve("a < b", &[(8.0, 10.0)])]);
         let svg = chart.svg();
         assert!(svg.contains("aria-label=\"put &lt;8 B&gt;\"") && svg.contains("<title>8 &amp; 10</title>"), "{svg}");
-        assert!(chart.legend().contains("a &lt; b"), "{}", chart.legend());
+        let legend = legend(&chart.curves);
+        assert!(legend.contains("a &lt; b"), "{legend}");
         assert_eq!(svg.matches('<').count(), svg.matches('>').count());
     }
 

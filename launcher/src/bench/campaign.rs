@@ -1,5 +1,6 @@
 //! The findings of a run of `oxshmem bench`, in the form in which they are kept, compared and drawn.
 
+use oxshmem_report::chart::Stroke;
 use oxshmem_report::statistics::{Distribution, interval, median};
 use serde::{Deserialize, Serialize};
 
@@ -197,6 +198,15 @@ impl Campaign {
         unlike.then(|| {
             let (before, now) = (earlier.shape(), self.shape());
             format!("the earlier run had {before}, and this one has {now}: their figures are of unlike jobs")
+        })
+    }
+
+    /// The libraries by name, with what a legend adds for each and how its curves are drawn.
+    pub(super) fn drawn(&self) -> impl Iterator<Item = (&str, String, Stroke)> {
+        let is_alone = self.contenders.len() == 1;
+        self.contenders.iter().enumerate().map(move |(place, subject)| {
+            let added = if is_alone { String::new() } else { format!(" ({})", subject.name) };
+            (subject.name.as_str(), added, if place == 0 { Stroke::Whole } else { Stroke::Dashed })
         })
     }
 

@@ -1,9 +1,8 @@
 //! The report: what was found, as a page with charts.
 
-use oxshmem_report::chart::{Axis, Chart, Curve, Stroke};
+use oxshmem_report::chart::{Chart, Curve, Stroke, legend};
 use oxshmem_report::dots::{self, Dot, DotLine};
 use oxshmem_report::page::{Document, TableFold, escape};
-use oxshmem_report::scale::Division;
 use oxshmem_report::units;
 
 use super::campaign::{Campaign, Figure, Measurand};
@@ -49,19 +48,16 @@ pub(crate) fn page(campaign: &Campaign, against: Option<&Campaign>) -> String {
 }
 
 fn section(document: &mut Document, heading: &str, charts: &[BySize], campaign: &Campaign, against: Option<&Campaign>) {
-    let drawn = charts.iter().filter_map(|by_size| Some((by_size.caption, by_size.chart(campaign, against)?)));
-    figures(document, heading, drawn.collect());
+    figures(document, heading, charts.iter().filter_map(|by_size| by_size.chart(campaign, against)).collect());
 }
 
-fn figures(document: &mut Document, heading: &str, drawn: Vec<(&str, Chart)>) {
+fn figures(document: &mut Document, heading: &str, drawn: Vec<Chart>) {
     if drawn.is_empty() {
         return;
     }
     document.heading(heading);
     document.open_figures();
-    for (caption, chart) in &drawn {
-        document.figure(caption, &(chart.svg() + &chart.legend()));
-    }
+    drawn.iter().for_each(|chart| chart.put_on(document));
     document.close_figures();
 }
 
@@ -146,23 +142,16 @@ fn without_sizes(page: &mut Document, campaign: &Campaign) {
     }
     page.heading("Operations without a size");
     page.open_figures();
+    let libraries: Vec<Curve> = campaign
+        .drawn()
+        .enumerate()
+        .map(|(hue, (name, ..))| Curve { name: name.into(), hue, stroke: Stroke::Whole, marks: Vec::new() })
+        .collect();
+    let legend = if libraries.len() > 1 { legend(&libraries) } else { String::new() };
     for (caption, lines) in &drawn {
-        let legend = Chart { curves: library_keys(campaign), ..no_chart() }.legend();
-        let legend = if campaign.contenders.len() > 1 { legend } else { String::new() };
         page.figure(caption, &(dots::svg(caption, "time of one operation", lines, units::time) + &legend));
     }
     page.close_figures();
-}
-
-/// The libraries with their marks, for legends.
-fn library_keys(campaign: &Campaign) -> Vec<Curve> {
-    let key = |(hue, name): (usize, String)| Curve { name, hue, stroke: Stroke::Whole, marks: Vec::new() };
-    campaign.contenders.iter().map(|subject| subject.name.clone()).enumerate().map(key).collect()
-}
-
-fn no_chart() -> Chart {
-    let axis = || Axis { title: String::new(), division: Division::Linear, write: units::digits };
-    Chart { title: String::new(), x: axis(), y: axis(), curves: Vec::new() }
 }
 
 fn compared(page: &mut Document, campaign: &Campaign, against: &Campaign) {

@@ -1,13 +1,13 @@
 //! How single operations are spread: the curve of percentiles, histograms, and the table.
 
-use oxshmem_report::chart::{Axis, Chart, Curve, Mark, Stroke};
+use oxshmem_report::chart::{Axis, Chart, Curve, Mark};
 use oxshmem_report::page::{Document, TableFold};
 use oxshmem_report::scale::{Division, as_percent};
 use oxshmem_report::statistics::PERCENTILES;
 use oxshmem_report::{histogram, units};
 
 use super::campaign::{Campaign, Figure};
-use super::sweeps::{Sweep, short_time};
+use super::sweeps::{Sweep, short};
 
 /// Operations whose distribution is drawn, if single repetitions could be timed: pattern, form, and the name.
 const DISTRIBUTIONS: &[Sweep] = &[
@@ -32,15 +32,11 @@ fn drawn_distributions<'c>(campaign: &'c Campaign, contender: &str) -> Vec<(usiz
 /// The part of the report.
 pub(super) fn distributions(page: &mut Document, campaign: &Campaign) {
     let mut curves = Vec::new();
-    for (place, subject) in campaign.contenders.iter().enumerate() {
-        for (hue, name, figure) in drawn_distributions(campaign, &subject.name) {
+    for (subject, added, stroke) in campaign.drawn() {
+        for (hue, name, figure) in drawn_distributions(campaign, subject) {
             let Some(samples) = &figure.distribution else { continue };
-            let name = match campaign.contenders.len() {
-                1 => format!("{name}, {} B", figure.of.bytes),
-                _ => format!("{name}, {} B ({})", figure.of.bytes, subject.name),
-            };
-            let marks = samples.nines().into_iter().map(|(x, y)| Mark { x, y, around: None, note: String::new() });
-            let stroke = if place == 0 { Stroke::Whole } else { Stroke::Dashed };
+            let name = format!("{name}, {} B{added}", figure.of.bytes);
+            let marks = samples.nines().into_iter().map(|(x, y)| Mark { x, y, ..Mark::default() });
             curves.push(Curve { name, hue, stroke, marks: thinned(marks.collect()) });
         }
     }
@@ -51,9 +47,12 @@ pub(super) fn distributions(page: &mut Document, campaign: &Campaign) {
     page.open_figures();
     let caption = "Percentiles of operations that were timed one by one: the share that took no longer. A curve ends where fewer than ten samples are left.";
     let x = Axis { title: "share of operations".into(), division: Division::Nines, write: as_percent };
-    let y = Axis { title: "time of one operation".into(), division: Division::Decimal, write: short_time };
-    let chart = Chart { title: caption.into(), x, y, curves };
-    page.figure(caption, &(chart.svg() + &chart.legend()));
+    let y = Axis {
+        title: "time of one operation".into(),
+        division: Division::Decimal,
+        write: |value| short(units::time(value)),
+    };
+    Chart { title: caption.into(), x, y, curves }.put_on(page);
     for (hue, name, figure) in drawn_distributions(campaign, campaign.ours()) {
         if let Some(samples) = &figure.distribution {
             let caption = format!(

@@ -12,7 +12,7 @@ pub(super) type Sweep = (&'static str, &'static str, &'static str);
 
 /// A chart over sizes.
 pub(super) struct BySize {
-    pub(super) caption: &'static str,
+    caption: &'static str,
     sweeps: &'static [Sweep],
     /// Limits of the machine, which only our own jobs measure.
     limits: &'static [Sweep],
@@ -25,17 +25,9 @@ fn nanoseconds(figure: &Figure, _: u32) -> f64 {
     figure.value
 }
 
-/// A time for an axis, whose labels have no zeros behind the point.
-pub(super) fn short_time(value: f64) -> String {
-    units::time(value).replace(".00 ", " ").replace(".0 ", " ")
-}
-
-fn short_bandwidth(value: f64) -> String {
-    units::bandwidth(value).replace(".00 ", " ").replace(".0 ", " ")
-}
-
-fn short_rate(value: f64) -> String {
-    units::rate(value).replace(".00 ", " ").replace(".0 ", " ")
+/// A value for an axis, whose labels have no zeros behind the point.
+pub(super) fn short(told: String) -> String {
+    told.replace(".00 ", " ").replace(".0 ", " ")
 }
 
 /// A chart of times.
@@ -45,7 +37,7 @@ const fn of_time(
     limits: &'static [Sweep],
     axis: &'static str,
 ) -> BySize {
-    BySize { caption, sweeps, limits, axis, value: nanoseconds, write: short_time }
+    BySize { caption, sweeps, limits, axis, value: nanoseconds, write: |value| short(units::time(value)) }
 }
 
 /// One transfer at a time.
@@ -90,7 +82,7 @@ pub(super) const MANY: &[BySize] = &[
         limits: &[MEMCPY, BARE_STREAM],
         axis: "bandwidth",
         value: Figure::bandwidth,
-        write: short_bandwidth,
+        write: |value| short(units::bandwidth(value)),
     },
     BySize {
         caption: "Rate of the same transfers: messages in a second.",
@@ -98,7 +90,7 @@ pub(super) const MANY: &[BySize] = &[
         limits: &[BARE_STREAM],
         axis: "messages per second",
         value: Figure::rate,
-        write: short_rate,
+        write: |value| short(units::rate(value)),
     },
 ];
 
@@ -133,13 +125,8 @@ impl BySize {
     pub(super) fn chart(&self, campaign: &Campaign, against: Option<&Campaign>) -> Option<Chart> {
         let mut curves = Vec::new();
         for (hue, (pattern, form, name)) in self.sweeps.iter().enumerate() {
-            for (place, subject) in campaign.contenders.iter().enumerate() {
-                let stroke = if place == 0 { Stroke::Whole } else { Stroke::Dashed };
-                let named = match campaign.contenders.len() {
-                    1 => (*name).to_owned(),
-                    _ => format!("{name} ({})", subject.name),
-                };
-                curves.extend(self.curve(campaign, &subject.name, (pattern, form), named, hue, stroke));
+            for (subject, added, stroke) in campaign.drawn() {
+                curves.extend(self.curve(campaign, subject, (pattern, form), format!("{name}{added}"), hue, stroke));
             }
             if let Some(earlier) = against {
                 let named = format!("{name} (earlier run)");
@@ -153,7 +140,7 @@ impl BySize {
             curves.extend(self.curve(campaign, campaign.ours(), (pattern, form), (*name).to_owned(), 0, Stroke::Limit));
         }
         if let (Some(rate), "bandwidth") = (campaign.line_rate, self.axis) {
-            let mark = |mark: &Mark| Mark { y: rate, around: None, note: String::new(), ..mark.clone() };
+            let mark = |mark: &Mark| Mark { x: mark.x, y: rate, ..Mark::default() };
             let marks = curves[0].marks.iter().map(mark).collect();
             curves.push(Curve { name: "limit: the line between hosts".into(), hue: 0, stroke: Stroke::Limit, marks });
         }
@@ -183,8 +170,8 @@ impl BySize {
     }
 }
 
-/// The share of communications that goes by behind a computation, if any is long enough; with its caption.
-pub(super) fn overlap_chart(campaign: &Campaign, against: Option<&Campaign>) -> Option<(&'static str, Chart)> {
+/// The share of communications that goes by behind a computation, if any is long enough.
+pub(super) fn overlap_chart(campaign: &Campaign, against: Option<&Campaign>) -> Option<Chart> {
     let curves_of = |run: &Campaign, contender: &str, name: &str, first: usize, stroke: Stroke| -> Vec<Curve> {
         let curve = |(place, (pattern, what)): (usize, (&str, &str))| {
             let name = format!("{what}, {name}");
@@ -197,10 +184,8 @@ pub(super) fn overlap_chart(campaign: &Campaign, against: Option<&Campaign>) -> 
         };
         OVERLAPS.into_iter().enumerate().filter_map(curve).collect()
     };
-    let now = campaign.contenders.iter().enumerate().flat_map(|(place, subject)| {
-        let stroke = if place == 0 { Stroke::Whole } else { Stroke::Dashed };
-        curves_of(campaign, &subject.name, &subject.name, 2 * place, stroke)
-    });
+    let now = campaign.drawn().enumerate();
+    let now = now.flat_map(|(place, (name, _, stroke))| curves_of(campaign, name, name, 2 * place, stroke));
     let earlier = against.iter().flat_map(|run| curves_of(run, run.ours(), "earlier run", 0, Stroke::Dotted));
     let curves: Vec<Curve> = now.chain(earlier).collect();
     if curves.is_empty() {
@@ -211,5 +196,5 @@ pub(super) fn overlap_chart(campaign: &Campaign, against: Option<&Campaign>) -> 
                    asks whether it is over, here after each sixteenth of the computation.";
     let x = Axis { title: "bytes".into(), division: Division::Binary, write: units::short_size };
     let y = Axis { title: "hidden share".into(), division: Division::Percent, write: |share| format!("{share:.0} %") };
-    Some((caption, Chart { title: caption.into(), x, y, curves }))
+    Some(Chart { title: caption.into(), x, y, curves })
 }

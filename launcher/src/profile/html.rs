@@ -4,7 +4,7 @@ use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::layout::RoutineKind;
 use oxshmem_profile::ledger::{Interval, PeerTraffic, TeamKey};
 use oxshmem_profile::totals::{PairMatrix, SlowPe, Total, Totals};
-use oxshmem_report::chart::{Axis, Chart, Curve, Mark, Stroke};
+use oxshmem_report::chart::{Axis, Chart, Curve, Mark, Stroke, legend};
 use oxshmem_report::heatmap::HeatMap;
 use oxshmem_report::page::{Document, TableFold, escape};
 use oxshmem_report::scale::Division;
@@ -220,7 +220,7 @@ type AxisParts = (&'static str, Division, fn(f64) -> String);
 fn figure(page: &mut Document, caption: &str, x: AxisParts, y: AxisParts, curves: Vec<Curve>) {
     let axis = |(title, division, write): AxisParts| Axis { title: title.into(), division, write };
     let chart = Chart { title: caption.into(), x: axis(x), y: axis(y), curves };
-    let legend = if chart.curves.len() > 1 { chart.legend() } else { String::new() };
+    let legend = if chart.curves.len() > 1 { legend(&chart.curves) } else { String::new() };
     page.figure(caption, &(chart.svg() + &legend));
 }
 

@@ -187,20 +187,12 @@ impl TraceSummary {
         page.block(&drawing);
         page.heading("Over time");
         let caption = "Share of all PEs' time in the routines that take the most of it.";
-        let chart = Chart {
-            title: caption.into(),
-            x: Axis { title: "seconds".into(), division: Division::Linear, write: units::digits },
-            y: Axis { title: "% of the time".into(), division: Division::Percent, write: units::digits },
-            curves: self
-                .routines
-                .iter()
-                .take(CURVES)
-                .enumerate()
-                .map(|(hue, (name, _))| self.curve(hue, name))
-                .collect(),
-        };
+        let x = Axis { title: "seconds".into(), division: Division::Linear, write: units::digits };
+        let y = Axis { title: "% of the time".into(), division: Division::Percent, write: units::digits };
+        let longest = self.routines.iter().take(CURVES).enumerate();
+        let curves = longest.map(|(hue, (name, _))| self.curve(hue, name)).collect();
         page.open_figures();
-        page.figure(caption, &(chart.svg() + &chart.legend()));
+        Chart { title: caption.into(), x, y, curves }.put_on(&mut page);
         page.close_figures();
         page.heading("Routines");
         page.table("All PEs together.", &TITLES, 1, &self.rows().map(Vec::from).collect::<Vec<_>>(), TableFold::Open);
@@ -228,12 +220,8 @@ impl TraceSummary {
         }
         let marks = inside.into_iter().enumerate().map(|(point, time)| {
             let (x, percent) = ((point as f64 + 0.5) * step / 1e6, 100.0 * time / f64::from(self.data.pes.max(1)));
-            Mark {
-                x,
-                y: percent.min(100.0),
-                around: None,
-                note: format!("{percent:.1} % after {}", units::time(x * 1e9)),
-            }
+            let note = format!("{percent:.1} % after {}", units::time(x * 1e9));
+            Mark { x, y: percent.min(100.0), around: None, note }
         });
         Curve { name: name.into(), hue, stroke: Stroke::Whole, marks: marks.collect() }
     }
