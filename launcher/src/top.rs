@@ -147,8 +147,8 @@ fn page(before: &JobView, now: &JobView) -> String {
     let rows = rows(before, now);
     let mut page = Document::new("What the PEs of a job do", &escape(&head(now)));
     page.heading("Now");
-    let words: Vec<Vec<String>> = rows.iter().map(|row| row.words.to_vec()).collect();
-    page.table("Each PE: its call, or its last one in brackets.", &TITLES, 4, &words, TableFold::Open);
+    let words = rows.iter().map(|row| row.words.clone());
+    page.table("Each PE: its call, or its last one in brackets.", &TITLES, 4, words, TableFold::Open);
     page.heading("In a second");
     page.open_figures();
     // The axis has powers of ten, so it has no place for a rate of nothing.

@@ -79,7 +79,15 @@ impl Document {
     }
 
     /// A table: numbers stand to the right, from the column `numbers` on.
-    pub fn table(&mut self, caption: &str, head: &[&str], numbers: usize, rows: &[Vec<String>], fold: TableFold) {
+    pub fn table<R: IntoIterator<Item = String>>(
+        &mut self,
+        caption: &str,
+        head: &[&str],
+        numbers: usize,
+        rows: impl IntoIterator<Item = R>,
+        fold: TableFold,
+    ) {
+        let rows: Vec<R> = rows.into_iter().collect();
         let folded = fold == TableFold::Folded || fold == TableFold::IfLong && rows.len() > MOST_OPEN_ROWS;
         self.tables += 1;
         let class = |column: usize| if column >= numbers { " class=\"n\"" } else { "" };
@@ -96,8 +104,8 @@ impl Document {
         self.html.push_str("</tr></thead><tbody>\n");
         for row in rows {
             self.html.push_str("<tr>");
-            for (column, cell) in row.iter().enumerate() {
-                let _ = write!(self.html, "<td{}>{}</td>", class(column), escape(cell));
+            for (column, cell) in row.into_iter().enumerate() {
+                let _ = write!(self.html, "<td{}>{}</td>", class(column), escape(&cell));
             }
             self.html.push_str("</tr>\n");
         }
@@ -123,7 +131,7 @@ mod tests {
         page.figure("one", "<svg></svg>");
         page.figure("two", "<svg></svg>");
         page.close_figures();
-        page.table("numbers", &["name", "value"], 1, &[vec!["<x>".into(), "1".into()]], TableFold::Folded);
+        page.table("numbers", &["name", "value"], 1, [["<x>".into(), "1".into()]], TableFold::Folded);
         let html = page.finish();
         assert!(html.contains("Figure 2.") && html.contains("Table 1.") && html.contains("&lt;x&gt;"), "{html}");
         assert!(html.contains("<td class=\"n\">1</td>"), "{html}");

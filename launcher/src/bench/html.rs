@@ -114,7 +114,7 @@ fn glance(page: &mut Document, campaign: &Campaign) {
         }
         rows.push(row);
     }
-    page.table("Medians of all rounds.", &head, 1, &rows, TableFold::Open);
+    page.table("Medians of all rounds.", &head, 1, rows, TableFold::Open);
 }
 
 fn without_sizes(page: &mut Document, campaign: &Campaign) {
@@ -155,24 +155,21 @@ fn without_sizes(page: &mut Document, campaign: &Campaign) {
 }
 
 fn compared(page: &mut Document, campaign: &Campaign, against: &Campaign) {
-    let rows: Vec<Vec<String>> = campaign
-        .figures
-        .iter()
-        .filter_map(|figure| {
-            let earlier = against.figure(&figure.of)?;
-            let change = change(figure, campaign.pes, against)?;
-            Some(vec![
-                figure.of.contender.clone(),
-                figure.name(),
-                figure.of.bytes.to_string(),
-                earlier.told(against.pes),
-                figure.told(campaign.pes),
-                change,
-            ])
-        })
-        .collect();
+    let row = |figure: &Figure| {
+        let earlier = against.figure(&figure.of)?;
+        let change = change(figure, campaign.pes, against)?;
+        Some([
+            figure.of.contender.clone(),
+            figure.name(),
+            figure.of.bytes.to_string(),
+            earlier.told(against.pes),
+            figure.told(campaign.pes),
+            change,
+        ])
+    };
+    let rows: Vec<[String; 6]> = campaign.figures.iter().filter_map(row).collect();
     page.heading("Compared with the earlier run");
-    let differs = |row: &&Vec<String>| DIFFERENCES.iter().any(|word| row[5].ends_with(*word));
+    let differs = |row: &&[String; 6]| DIFFERENCES.iter().any(|word| row[5].ends_with(*word));
     let different = rows.iter().filter(differs).count();
     page.text(&format!(
         "The earlier run is of {} ({} PEs, {} rounds). Of {} figures {different} differ so much that their intervals do not meet.",
@@ -182,7 +179,7 @@ fn compared(page: &mut Document, campaign: &Campaign, against: &Campaign) {
         rows.len()
     ));
     let head = ["library", "operation", "bytes", "earlier", "now", "now / earlier"];
-    page.table("Every figure beside the earlier one.", &head, 2, &rows, TableFold::Folded);
+    page.table("Every figure beside the earlier one.", &head, 2, rows, TableFold::Folded);
 }
 
 /// How the figures came about.
@@ -204,32 +201,29 @@ const METHOD: [&str; 4] = [
 fn surroundings(page: &mut Document, campaign: &Campaign) {
     page.heading("Method and machine");
     METHOD.iter().for_each(|sentence| page.text(sentence));
-    let mut rows: Vec<Vec<String>> =
-        campaign.machine.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
-    for subject in &campaign.contenders {
-        rows.push(vec![
-            subject.name.clone(),
-            format!("{}, OpenSHMEM {}, started by {}", subject.library, subject.standard, subject.launcher),
-        ]);
-    }
-    rows.push(vec!["PEs, rounds".into(), format!("{}, {}", campaign.shape(), campaign.rounds)]);
-    rows.push(vec!["command".into(), campaign.command.clone()]);
-    rows.push(vec!["date".into(), campaign.date.clone()]);
-    page.table("Where and how it was measured.", &["", ""], 2, &rows, TableFold::Open);
+    let machine = campaign.machine.iter().map(|(name, value)| [name.clone(), value.clone()]);
+    let libraries = campaign.contenders.iter().map(|subject| {
+        let started = format!("{}, OpenSHMEM {}, started by {}", subject.library, subject.standard, subject.launcher);
+        [subject.name.clone(), started]
+    });
+    let run = [
+        ["PEs, rounds".into(), format!("{}, {}", campaign.shape(), campaign.rounds)],
+        ["command".into(), campaign.command.clone()],
+        ["date".into(), campaign.date.clone()],
+    ];
+    let rows = machine.chain(libraries).chain(run);
+    page.table("Where and how it was measured.", &["", ""], 2, rows, TableFold::Open);
     if !campaign.missing.is_empty() {
-        let rows: Vec<Vec<String>> = campaign
-            .missing
-            .iter()
-            .map(|missing| vec![missing.contender.clone(), missing.group.clone(), missing.why.clone()])
-            .collect();
-        page.table("What could not be measured.", &["library", "group", "reason"], 3, &rows, TableFold::Open);
+        let rows = campaign.missing.iter();
+        let rows = rows.map(|missing| [missing.contender.clone(), missing.group.clone(), missing.why.clone()]);
+        page.table("What could not be measured.", &["library", "group", "reason"], 3, rows, TableFold::Open);
     }
 }
 
 fn all_figures(page: &mut Document, campaign: &Campaign) {
     page.heading("All figures");
     let row = |figure: &Figure| {
-        vec![
+        [
             figure.of.contender.clone(),
             figure.name(),
             figure.of.bytes.to_string(),
@@ -238,9 +232,8 @@ fn all_figures(page: &mut Document, campaign: &Campaign) {
             figure.batch.to_string(),
         ]
     };
-    let rows: Vec<Vec<String>> = campaign.figures.iter().map(row).collect();
     let head = ["library", "operation", "bytes", "median", "95 % interval", "batch"];
-    page.table("Every figure.", &head, 2, &rows, TableFold::Folded);
+    page.table("Every figure.", &head, 2, campaign.figures.iter().map(row), TableFold::Folded);
 }
 
 #[cfg(test)]

@@ -65,9 +65,8 @@ pub(super) fn distributions(page: &mut Document, campaign: &Campaign) {
         }
     }
     page.close_figures();
-    let mut rows = Vec::new();
-    for figure in campaign.figures.iter().filter(|figure| figure.distribution.is_some()) {
-        let Some(samples) = &figure.distribution else { continue };
+    let rows = campaign.figures.iter().filter_map(|figure| {
+        let samples = figure.distribution.as_ref()?;
         let percentile = |percent: &f64| samples.percentile(*percent).map_or_else(|| "–".to_owned(), units::time);
         let mut row = vec![
             figure.of.contender.clone(),
@@ -78,17 +77,12 @@ pub(super) fn distributions(page: &mut Document, campaign: &Campaign) {
         ];
         row.extend(PERCENTILES.iter().map(percentile));
         row.push(units::time(samples.max));
-        rows.push(row);
-    }
+        Some(row)
+    });
     let head =
         ["library", "operation", "bytes", "samples", "least", "50 %", "90 %", "99 %", "99.9 %", "99.99 %", "most"];
-    page.table(
-        "Percentiles of repetitions timed one by one; of a ping-pong a repetition is the way there and back.",
-        &head,
-        2,
-        &rows,
-        TableFold::Folded,
-    );
+    let caption = "Percentiles of repetitions timed one by one; of a ping-pong a repetition is the way there and back.";
+    page.table(caption, &head, 2, rows, TableFold::Folded);
 }
 
 /// The points of a curve that are far enough apart for their marks.

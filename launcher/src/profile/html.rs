@@ -25,10 +25,7 @@ pub(crate) fn page(job: &RecordedJob, totals: &Totals, places: &mut ProgramPlace
     let lead = format!("{who} on {}, {}", escape(&nodes(job)), units::time((end - begin) as f64));
     let mut page = Document::new("What a program does with OpenSHMEM", &lead);
     page.heading("Verdict");
-    for sentence in verdict::verdict(job, totals, places) {
-        page.text(&format!("{}{}.", sentence[..1].to_uppercase(), &sentence[1..]));
-    }
-    if let Some(sentence) = heap(totals) {
+    for sentence in verdict::verdict(job, totals, places).into_iter().chain(heap(totals)) {
         page.text(&format!("{}{}.", sentence[..1].to_uppercase(), &sentence[1..]));
     }
     job.missing.iter().for_each(|sentence| page.text(&format!("Note: {sentence}.")));
@@ -82,9 +79,8 @@ fn glance(page: &mut Document, totals: &Totals) {
     ];
     rows.retain(|(_, time)| *time > 0.0);
     rows.push(("of all this: waiting for other PEs", waiting));
-    let rows: Vec<Vec<String>> =
-        rows.into_iter().map(|(name, time)| vec![name.into(), units::time(time), share(time, all)]).collect();
-    page.table("Time of all PEs together.", &["", "time", "share"], 1, &rows, TableFold::Open);
+    let rows = rows.into_iter().map(|(name, time)| [name.into(), units::time(time), share(time, all)]);
+    page.table("Time of all PEs together.", &["", "time", "share"], 1, rows, TableFold::Open);
 }
 
 /// A sum over puts, gets and atomics.
@@ -246,54 +242,41 @@ const NUMBERS: [&str; 9] =
     ["calls", "bytes", "time", "share", "waiting", "per call", "longest", "imbalance", "slowest"];
 
 fn routines(page: &mut Document, totals: &Totals) {
-    let rows =
-        by_time(totals.routines.iter().map(|((name, category), total)| ((name.clone(), *category), total.clone())));
-    let rows: Vec<Vec<String>> = rows
+    let rows = by_time(&totals.routines)
         .into_iter()
-        .map(|((name, category), total)| [vec![name, category.name().into()], numbers(&total, totals)].concat())
-        .collect();
+        .map(|((name, category), total)| [vec![name.clone(), category.name().into()], numbers(total, totals)].concat());
     let head = [&["routine", "kind"][..], &NUMBERS].concat();
-    page.table(
-        "All PEs together. Imbalance: the time of the slowest PE over the mean.",
-        &head,
-        2,
-        &rows,
-        TableFold::Open,
-    );
+    let caption = "All PEs together. Imbalance: the time of the slowest PE over the mean.";
+    page.table(caption, &head, 2, rows, TableFold::Open);
 }
 
 fn sites(page: &mut Document, totals: &Totals, places: &mut ProgramPlaces) {
     let all = places.of(&totals.sites);
     let count = all.len();
-    let rows: Vec<Vec<String>> = all
+    let rows = all
         .into_iter()
         .take(MOST_PLACES)
-        .map(|((routine, place), total)| [vec![place, routine], numbers(&total, totals)].concat())
-        .collect();
+        .map(|((routine, place), total)| [vec![place, routine], numbers(&total, totals)].concat());
     let head = [&["place", "routine"][..], &NUMBERS].concat();
     let caption = if count > MOST_PLACES {
         format!("The {MOST_PLACES} places of {count} that take the most time.")
     } else {
         "Where the program calls. Lines are known where it was compiled with -g.".into()
     };
-    page.table(&caption, &head, 2, &rows, TableFold::Open);
+    page.table(&caption, &head, 2, rows, TableFold::Open);
 }
 
 fn pes(page: &mut Document, totals: &Totals) {
-    let rows: Vec<Vec<String>> = totals
-        .times
-        .iter()
-        .map(|(pe, time)| {
-            let inside: f64 = time.inside.iter().sum();
-            let mut row = vec![format!("PE {pe}"), units::time(time.span), share(inside, time.span)];
-            // Queries, which come first, have no column.
-            row.extend(time.inside[1..].iter().map(|time| units::time(*time)));
-            row.push(units::time(time.waiting));
-            row.push(totals.blame.unknown.get(pe).map_or_else(|| "–".into(), |time| units::time(*time)));
-            row.push(if time.heap > 0 { units::size(time.heap as f64) } else { "–".into() });
-            row
-        })
-        .collect();
+    let rows = totals.times.iter().map(|(pe, time)| {
+        let inside: f64 = time.inside.iter().sum();
+        let mut row = vec![format!("PE {pe}"), units::time(time.span), share(inside, time.span)];
+        // Queries, which come first, have no column.
+        row.extend(time.inside[1..].iter().map(|time| units::time(*time)));
+        row.push(units::time(time.waiting));
+        row.push(totals.blame.unknown.get(pe).map_or_else(|| "–".into(), |time| units::time(*time)));
+        row.push(if time.heap > 0 { units::size(time.heap as f64) } else { "–".into() });
+        row
+    });
     let head = [
         "",
         "time",
@@ -309,31 +292,22 @@ fn pes(page: &mut Document, totals: &Totals) {
     ];
     let caption = "Time by PE. Waiting: for other PEs, in collectives and for variables; for unknown: no PE is known to be the reason. \
                    Heap: how far its symmetric heap was used.";
-    page.table(caption, &head, 1, &rows, TableFold::IfLong);
+    page.table(caption, &head, 1, rows, TableFold::IfLong);
 }
 
 fn teams(page: &mut Document, totals: &Totals) {
-    let rows: Vec<Vec<String>> = totals
-        .teams
-        .iter()
-        .map(|(team, total)| {
-            vec![
-                described(team, totals.pes),
-                team.size.to_string(),
-                total.calls.to_string(),
-                units::size(total.bytes as f64),
-                units::time(total.time),
-            ]
-        })
-        .collect();
+    let rows = totals.teams.iter().map(|(team, total)| {
+        [
+            described(team, totals.pes),
+            team.size.to_string(),
+            total.calls.to_string(),
+            units::size(total.bytes as f64),
+            units::time(total.time),
+        ]
+    });
     let head = ["team", "members", "calls", "bytes", "time"];
-    page.table(
-        "Collectives by team, and transfers on contexts of teams. All members together.",
-        &head,
-        1,
-        &rows,
-        TableFold::IfLong,
-    );
+    let caption = "Collectives by team, and transfers on contexts of teams. All members together.";
+    page.table(caption, &head, 1, rows, TableFold::IfLong);
 }
 
 /// The members of a team in words.

@@ -1,5 +1,6 @@
 //! The places of a program behind addresses: file and line where the program was compiled with `-g`, else the function.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 
 use addr2line::Loader;
@@ -19,7 +20,7 @@ impl ProgramPlaces {
         for ((routine, site), total) in sites {
             by_name.entry((routine.clone(), self.name(site))).or_default().merge(total);
         }
-        by_time(by_name.into_iter())
+        by_time(by_name)
     }
 
     pub(crate) fn name(&mut self, place: &CallPlace) -> String {
@@ -46,9 +47,9 @@ pub(crate) fn behind_verb(place: &str) -> String {
 }
 
 /// Totals in order of their time.
-pub(crate) fn by_time<K: Clone>(totals: impl Iterator<Item = (K, Total)>) -> Vec<(K, Total)> {
-    let mut rows: Vec<(K, Total)> = totals.filter(|(_, total)| total.calls > 0).collect();
-    rows.sort_by(|a, b| b.1.time.total_cmp(&a.1.time));
+pub(crate) fn by_time<K, T: Borrow<Total>>(totals: impl IntoIterator<Item = (K, T)>) -> Vec<(K, T)> {
+    let mut rows: Vec<(K, T)> = totals.into_iter().filter(|(_, total)| total.borrow().calls > 0).collect();
+    rows.sort_by(|a, b| b.1.borrow().time.total_cmp(&a.1.borrow().time));
     rows
 }
 

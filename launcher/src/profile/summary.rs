@@ -195,14 +195,14 @@ impl TraceSummary {
         Chart { title: caption.into(), x, y, curves }.put_on(&mut page);
         page.close_figures();
         page.heading("Routines");
-        page.table("All PEs together.", &TITLES, 1, &self.rows().map(Vec::from).collect::<Vec<_>>(), TableFold::Open);
+        page.table("All PEs together.", &TITLES, 1, self.rows(), TableFold::Open);
         page.heading("Longest calls");
         let longest = self.calls.iter().take(LONGEST).map(|call| {
             let [time, since] = [call.dur, call.ts].map(|time| units::time(time * 1e3));
-            vec![call.name.clone(), call.args.at.clone(), format!("PE {}", call.pe()), time, since]
+            [call.name.clone(), call.args.at.clone(), format!("PE {}", call.pe()), time, since]
         });
         let titles = ["routine", "place", "PE", "time", "after"];
-        page.table("The longest first.", &titles, 2, &longest.collect::<Vec<_>>(), TableFold::Open);
+        page.table("The longest first.", &titles, 2, longest, TableFold::Open);
         page.finish()
     }
 

@@ -86,8 +86,7 @@ fn rest(text: &mut String, all: usize, shown: usize) {
 
 fn routines(text: &mut String, totals: &Totals) {
     heading(text, "routine", &["calls", "bytes", "time", "waiting", "per call", "slowest PE"]);
-    let rows =
-        by_time(totals.routines.iter().map(|((name, category), total)| ((name.clone(), *category), total.clone())));
+    let rows = by_time(&totals.routines);
     // Queries take no time, so they stand in the table only if there is room.
     let some: Vec<_> = rows
         .iter()

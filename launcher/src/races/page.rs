@@ -18,8 +18,8 @@ pub(super) fn page(races: &FoundRaces, lead: &str, sources: &[PathBuf]) -> Strin
     page.heading("At a glance");
     let has_seeds = all.iter().any(|race| !race.seeds.is_empty());
     let head = ["", "kind", "memory", "one access", "other access", if has_seeds { "seeds" } else { "reports" }];
-    let rows = (1..).zip(&all).map(|(number, race)| row(number, race)).collect::<Vec<_>>();
-    page.table("The same lines count once, whichever PEs they meet on.", &head, 5, &rows, TableFold::Open);
+    let rows = (1..).zip(&all).map(|(number, race)| row(number, race));
+    page.table("The same lines count once, whichever PEs they meet on.", &head, 5, rows, TableFold::Open);
     for (number, race) in (1..).zip(&all) {
         one(&mut page, number, race, sources);
     }
