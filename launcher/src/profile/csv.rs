@@ -38,26 +38,19 @@ fn tables(totals: &Totals, places: &mut ProgramPlaces) -> [CsvTable; 6] {
 }
 
 fn routines(totals: &Totals) -> CsvTable {
-    let routines = by_time(totals.routines.iter().map(|(key, total)| (key.clone(), total.clone())));
-    let row = |((name, kind), total): &((String, RoutineKind), Total)| {
+    let row = |((name, kind), total): (&(String, RoutineKind), &Total)| {
         [vec![name.clone(), kind.name().into()], numbers(total, totals.pes)].concat()
     };
-    CsvTable {
-        name: "routines",
-        columns: [&["routine", "kind"][..], &NUMBERS].concat(),
-        rows: routines.iter().map(row).collect(),
-    }
+    let columns = [&["routine", "kind"][..], &NUMBERS].concat();
+    CsvTable::new("routines", columns, by_time(&totals.routines).into_iter().map(row))
 }
 
 fn sites(totals: &Totals, places: &mut ProgramPlaces) -> CsvTable {
-    let row = |((routine, place), total): &((String, String), Total)| {
-        [vec![place.clone(), routine.clone()], numbers(total, totals.pes)].concat()
+    let row = |((routine, place), total): ((String, String), Total)| {
+        [vec![place, routine], numbers(&total, totals.pes)].concat()
     };
-    CsvTable {
-        name: "places",
-        columns: [&["place", "routine"][..], &NUMBERS].concat(),
-        rows: places.of(&totals.sites).iter().map(row).collect(),
-    }
+    let columns = [&["place", "routine"][..], &NUMBERS].concat();
+    CsvTable::new("places", columns, places.of(&totals.sites).into_iter().map(row))
 }
 
 /// The figures of [`NUMBERS`].
@@ -77,32 +70,15 @@ fn pairs(totals: &Totals) -> CsvTable {
         let latencies = [puts, gets, atomics].map(latency);
         [vec![from.to_string(), to.to_string()], counts.to_vec(), latencies.to_vec()].concat()
     };
-    CsvTable {
-        name: "pairs",
-        columns: vec![
-            "from",
-            "to",
-            "puts",
-            "put_bytes",
-            "gets",
-            "got_bytes",
-            "atomics",
-            "put_latency",
-            "get_latency",
-            "atomic_latency",
-        ],
-        rows: totals.pairs.iter().map(row).collect(),
-    }
+    let counts = ["from", "to", "puts", "put_bytes", "gets", "got_bytes", "atomics"];
+    let latencies = ["put_latency", "get_latency", "atomic_latency"];
+    CsvTable::new("pairs", [&counts[..], &latencies].concat(), totals.pairs.iter().map(row))
 }
 
 fn waits(totals: &Totals) -> CsvTable {
     let row =
         |((waiter, reason), time): (&(u32, u32), &f64)| vec![waiter.to_string(), reason.to_string(), whole(*time)];
-    CsvTable {
-        name: "waits",
-        columns: vec!["waiter", "reason", "time"],
-        rows: totals.blame.pairs.iter().map(row).collect(),
-    }
+    CsvTable::new("waits", vec!["waiter", "reason", "time"], totals.blame.pairs.iter().map(row))
 }
 
 fn pes(totals: &Totals) -> CsvTable {
@@ -111,11 +87,8 @@ fn pes(totals: &Totals) -> CsvTable {
         [head, time.inside.map(whole).to_vec(), vec![time.heap.to_string()]].concat()
     };
     let kinds = RoutineKind::ALL.map(RoutineKind::name);
-    CsvTable {
-        name: "pes",
-        columns: [&["pe", "span", "waited"][..], &kinds, &["heap_bytes"]].concat(),
-        rows: totals.times.iter().map(row).collect(),
-    }
+    let columns = [&["pe", "span", "waited"][..], &kinds, &["heap_bytes"]].concat();
+    CsvTable::new("pes", columns, totals.times.iter().map(row))
 }
 
 fn teams(totals: &Totals) -> CsvTable {
@@ -124,11 +97,8 @@ fn teams(totals: &Totals) -> CsvTable {
         let members = [key.first.to_string(), key.stride.to_string(), key.size.to_string()];
         [members.to_vec(), vec![number, team.calls.to_string(), team.bytes.to_string(), whole(team.time)]].concat()
     };
-    CsvTable {
-        name: "teams",
-        columns: vec!["first", "stride", "size", "number", "calls", "bytes", "time"],
-        rows: totals.teams.iter().map(row).collect(),
-    }
+    let columns = vec!["first", "stride", "size", "number", "calls", "bytes", "time"];
+    CsvTable::new("teams", columns, totals.teams.iter().map(row))
 }
 
 fn whole(time: f64) -> String {
@@ -136,6 +106,10 @@ fn whole(time: f64) -> String {
 }
 
 impl CsvTable {
+    fn new(name: &'static str, columns: Vec<&'static str>, rows: impl Iterator<Item = Vec<String>>) -> Self {
+        Self { name, columns, rows: rows.collect() }
+    }
+
     fn text(&self) -> String {
         let titles: Vec<String> = self.columns.iter().map(|title| (*title).to_owned()).collect();
         std::iter::once(&titles).chain(&self.rows).map(|row| line(row)).collect()
