@@ -13,12 +13,12 @@ use std::process::Command;
 
 use oxshmem_report::statistics::{interval, median};
 
-use crate::{Outcome, command, default_prefix, target, top};
+use crate::{Outcome, command, default_prefix, target};
 
 const EXAMPLES: &[Example] = &[
-    Example { package: "oxshmem-transport-tcp", names: ["beside_sockets", "latency"], arguments: &[] },
-    Example { package: "oxshmem-transport-ofi", names: ["beside_libfabric", "bare"], arguments: &["tcp"] },
-    Example { package: "oxshmem-transport-ucx", names: ["beside_ucp", "latency"], arguments: &["tcp"] },
+    Example { package: "oxshmem-transport-tcp", name: "beside_sockets", arguments: &[] },
+    Example { package: "oxshmem-transport-ofi", name: "beside_libfabric", arguments: &["tcp"] },
+    Example { package: "oxshmem-transport-ucx", name: "beside_ucp", arguments: &["tcp"] },
 ];
 
 const PATTERNS: &[&str] = &["barrier", "max", "broadcast"];
@@ -26,8 +26,7 @@ const PATTERNS: &[&str] = &["barrier", "max", "broadcast"];
 /// An example that prints ratios to something bare.
 struct Example {
     package: &'static str,
-    /// Its name now, and until November 2026.
-    names: [&'static str; 2],
+    name: &'static str,
     arguments: &'static [&'static str],
 }
 
@@ -101,8 +100,8 @@ impl Example {
     /// Prints the medians of both revisions' ratios, and how they changed.
     fn compare(&self, before: &Checkout, rounds: usize) -> Outcome {
         let programs = [
-            self.build(before.cargo(), &before.folder, &target().join("revisions/build"), "before")?,
-            self.build(command::cargo(), &top(), &target(), "now")?,
+            self.build(before.cargo(), &target().join("revisions/build"), "before")?,
+            self.build(command::cargo(), &target(), "now")?,
         ];
         let mut ratios: [BTreeMap<String, Vec<f64>>; 2] = Default::default();
         for round in 0..rounds {
@@ -139,13 +138,10 @@ impl Example {
         }
     }
 
-    /// Builds the sources in `folder`, and returns a copy of the program: other examples may have its name.
-    fn build(&self, mut cargo: Command, folder: &Path, target_folder: &Path, side: &str) -> Outcome<PathBuf> {
-        let sources = folder.join("crates").join(self.package.trim_start_matches("oxshmem-")).join("examples");
-        let has = |name: &&&str| sources.join(name).with_extension("rs").exists();
-        let name = self.names.iter().find(has).ok_or(format!("{}: no example measures it", sources.display()))?;
-        command::run(cargo.args(["build", "--quiet", "--release", "--package", self.package, "--example", name]))?;
-        let program = target_folder.join("release/examples").join(name);
+    /// Builds it, and returns a copy of the program: the two sides have it by one name.
+    fn build(&self, mut cargo: Command, target_folder: &Path, side: &str) -> Outcome<PathBuf> {
+        command::run(cargo.args(["build", "--quiet", "--release", "--package", self.package, "--example", self.name]))?;
+        let program = target_folder.join("release/examples").join(self.name);
         let copy = target().join("revisions").join(format!("{}-{side}", self.package));
         fs::copy(&program, &copy).map_err(|error| format!("{}: {error}", program.display()))?;
         Ok(copy)
