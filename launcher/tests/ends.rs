@@ -2,6 +2,8 @@
 
 mod launch;
 
+use std::process::Command;
+
 use launch::{Ended, Running, WITH_CHILD, ended, is_stopped, oshrun, runs, send, until};
 use oxshmem_test_folder::{TestFolder, not_run};
 
@@ -16,7 +18,7 @@ fn nothing_outlives_a_killed_launcher() {
         let job = Running::script(3, script);
         let pids = job.pids(6);
         send("KILL", job.pid());
-        until("all PEs and their children are gone", || !pids.iter().any(|&pid| runs(pid)));
+        until("the PEs and their children are gone", || !pids.iter().any(|&pid| runs(pid)));
     }
 }
 
@@ -32,12 +34,12 @@ fn nothing_outlives_a_launcher_killed_while_it_starts() {
 
 #[test]
 fn a_job_of_a_tool_ends_with_the_tool() {
-    let mut sim = std::process::Command::new(env!("CARGO_BIN_EXE_oxshmem"));
+    let mut sim = Command::new(env!("CARGO_BIN_EXE_oxshmem"));
     sim.args(["sim", "-n", "2", "--seeds", "1", "sh", "-c", WITH_CHILD]);
     let job = Running::of(sim);
     let pids = job.pids(4);
     send("KILL", job.pid());
-    until("all PEs and their children are gone", || !pids.iter().any(|&pid| runs(pid)));
+    until("the PEs and their children are gone", || !pids.iter().any(|&pid| runs(pid)));
 }
 
 /// An agent that is killed leaves the records of its host's PEs, in a folder with the mark of the host's processes.
@@ -71,18 +73,24 @@ fn what_a_pe_leaves_in_the_background_ends_with_the_job() {
     let job = Running::script(2, "sleep 600 & echo $! > $HERE/child.$PMI_RANK");
     let pids = job.pids(2);
     job.wait().well();
-    until("the children are gone", || !pids.iter().any(|&pid| runs(pid)));
+    until("the PEs and their children are gone", || !pids.iter().any(|&pid| runs(pid)));
 }
 
 #[test]
 fn problem_20_signals_end_the_job_with_the_shells_number() {
+    let arguments = ["-n", "4", "sh", "-c", "echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600"];
+    each_signal_decides_the_status(&arguments, 4);
+}
+
+/// Sends each signal that ends a job of four PEs when so many processes have told their numbers.
+fn each_signal_decides_the_status(arguments: &[&str], told: usize) {
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129), ("QUIT", 131)] {
-        let job = Running::script(3, "echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600");
-        let pids = job.pids(3);
+        let job = Running::with(arguments);
+        let pids = job.pids(told);
         send(signal, job.pid());
         let ended = job.wait();
         let by = if signal == "INT" { " (Ctrl-C)" } else { "" };
-        let last = format!("oshrun: SIG{signal}{by} has ended the job of 3 PEs; exit {code}\n");
+        let last = format!("oshrun: SIG{signal}{by} has ended the job of 4 PEs; exit {code}\n");
         assert_eq!((ended.status, ended.stderr), (Some(code), last));
         assert!(!pids.iter().any(|&pid| runs(pid)));
     }
@@ -90,7 +98,7 @@ fn problem_20_signals_end_the_job_with_the_shells_number() {
 
 #[test]
 fn signals_that_are_blocked_at_the_start_end_the_job() {
-    let mut command = std::process::Command::new("env");
+    let mut command = Command::new("env");
     command.args(["--block-signal", env!("CARGO_BIN_EXE_oshrun"), "-n", "2", "sh", "-c"]);
     command.arg("echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600");
     let job = Running::of(command);
@@ -166,20 +174,25 @@ fn a_job_stops_and_continues_with_its_launcher() {
     assert_eq!(job.wait().status, Some(143));
 }
 
-/// Runs two PEs under an `oshrun` that is the first process of a container; nothing where none can be made.
-fn in_a_container(pe: &str) -> Option<Ended> {
+/// Runs a command in a container that `unshare` makes with these options; nothing where it cannot.
+fn inside(options: &[&str], words: &[&str]) -> Option<Ended> {
     let inside = |words: &[&str]| {
-        let mut command = std::process::Command::new("unshare");
-        command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]).args(words);
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--kill-child"]).args(options).args(words);
         command.stdin(std::process::Stdio::null()).output()
     };
     if !inside(&["true"]).is_ok_and(|probe| probe.status.success()) {
-        not_run("unshare cannot make a /proc of its own here");
+        not_run(format_args!("unshare cannot make a container here {options:?}"));
         return None;
     }
+    Some(Ended::from(inside(words).expect("unshare starts")).expect(0))
+}
+
+/// Runs two PEs under an `oshrun` that is the first process of a container.
+fn in_a_container(pe: &str) -> Option<Ended> {
     let oshrun = ["env", "--default-signal", env!("CARGO_BIN_EXE_oshrun")];
     let words = [&oshrun[..], &["--timeout", "30", "-n", "2", "sh", "-c", pe]].concat();
-    Some(Ended::from(inside(&words).expect("unshare starts")).expect(0))
+    inside(&["--mount", "--mount-proc"], &words)
 }
 
 #[test]
@@ -203,18 +216,10 @@ fn the_first_process_of_a_container_waits_for_orphans() {
 /// A container that has kept the host's `/proc`: the numbers there are not those of the processes inside.
 #[test]
 fn nothing_is_left_of_a_failed_job_where_proc_has_other_numbers() {
-    let inside = |script: &str| {
-        let mut command = std::process::Command::new("unshare");
-        command.args(["--pid", "--fork", "--kill-child", "sh", "-c", script, env!("CARGO_BIN_EXE_oshrun")]);
-        command.stdin(std::process::Stdio::null()).output()
-    };
-    if !inside("true").is_ok_and(|probe| probe.status.success()) {
-        return not_run("unshare cannot make a container here");
-    }
     // The shell waits for orphans while it waits for its own sleep.
     let script = "left=$($0 -n 1 sh -c 'setsid sleep 600 >/dev/null 2>&1 & echo $!; sleep 0.5; exit 4'); echo $?
         sleep 0.5; kill -0 $left 2>/dev/null && echo it is left; true";
-    let ended = Ended::from(inside(script).expect("unshare starts")).expect(0);
+    let Some(ended) = inside(&[], &["sh", "-c", script, env!("CARGO_BIN_EXE_oshrun")]) else { return };
     assert_eq!(ended.stdout, "4\n", "{}", ended.stderr);
 }
 
@@ -248,11 +253,14 @@ sys.exit(0 if status == 0 else 1)
 #[test]
 fn a_job_goes_on_in_the_background_of_a_terminal_that_it_reads() {
     let job = oshrun(["-n", "2", "sh", "-c", "[ $PMI_RANK = 1 ] || echo begun; sleep 2"]);
-    let mut user = std::process::Command::new("python3");
-    user.args(["-c", USER]).arg(job.get_program()).args(job.get_args());
-    match user.output() {
+    at_a_terminal(USER, &job, 0);
+}
+
+/// Lets this user, a program in Python, start the job, and asserts how the user ends.
+fn at_a_terminal(user: &str, job: &Command, status: i32) {
+    match Command::new("python3").args(["-c", user]).arg(job.get_program()).args(job.get_args()).output() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => not_run("python3 is not installed"),
-        output => drop(Ended::from(output.expect("python3 starts")).expect(0)),
+        output => drop(Ended::from(output.expect("python3 starts")).expect(status)),
     }
 }
 
@@ -274,12 +282,7 @@ sys.exit(status >> 8)
 #[test]
 fn a_pe_that_the_terminal_stops_is_named_and_can_be_interrupted() {
     let job = oshrun(["-n", "2", "sh", "-c", "[ $PMI_RANK = 0 ] || read word < /dev/tty; sleep 600"]);
-    let mut user = std::process::Command::new("python3");
-    user.args(["-c", WAITING_USER]).arg(job.get_program()).args(job.get_args());
-    match user.output() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => not_run("python3 is not installed"),
-        output => drop(Ended::from(output.expect("python3 starts")).expect(130)),
-    }
+    at_a_terminal(WAITING_USER, &job, 130);
 }
 
 /// A remote shell of which the test knows that it runs, and that never starts anything.
@@ -287,15 +290,7 @@ const SILENT: &str = "sh -c 'echo $$ > $HERE/pe.{host}; exec sleep 600'";
 
 #[test]
 fn a_signal_before_any_host_has_answered_decides_the_status() {
-    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129), ("QUIT", 131)] {
-        let job = Running::with(&["-H", "a,b", "--launch-agent", SILENT, "-n", "4", "true"]);
-        job.pids(2);
-        send(signal, job.pid());
-        let ended = job.wait();
-        let by = if signal == "INT" { " (Ctrl-C)" } else { "" };
-        let last = format!("oshrun: SIG{signal}{by} has ended the job of 4 PEs; exit {code}\n");
-        assert_eq!((ended.status, ended.stderr), (Some(code), last));
-    }
+    each_signal_decides_the_status(&["-H", "a,b", "--launch-agent", SILENT, "-n", "4", "true"], 2);
 }
 
 #[test]
@@ -319,7 +314,7 @@ fn a_question_about_pes_that_have_ended_costs_none_of_their_output() {
     use std::io::Read;
     let mut job = Running::script(2, "head -c 100000 /dev/zero; echo $$ > $HERE/pe.$PMI_RANK");
     let pids = job.pids(2);
-    until("both PEs have ended", || !pids.iter().any(|&pid| runs(pid)));
+    until("the PEs and their children are gone", || !pids.iter().any(|&pid| runs(pid)));
     send("USR1", job.pid());
     std::thread::sleep(std::time::Duration::from_millis(1200));
     assert!(job.child.try_wait().expect("our child").is_none(), "a reader may come");

@@ -4,9 +4,9 @@
 mod launch;
 
 use std::io::Read;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use launch::{Ended, Running, ended, oshrun, runs, send, until};
+use launch::{Ended, Running, ended, full_device, oshrun, runs, send, unread_pipe, until};
 use oxshmem_test_folder::{TestFolder, not_run};
 
 #[test]
@@ -47,7 +47,7 @@ fn fault_L1_output_that_nobody_takes_keeps_the_job_from_neither_signals_nor_its_
     ] {
         let job = Running::of(oshrun(options.iter().chain(&["sh", "-c", write])));
         let pids = job.pids(2);
-        until("the PEs have ended", || !pids.iter().any(|&pid| runs(pid)));
+        until("the PEs and their children are gone", || !pids.iter().any(|&pid| runs(pid)));
         if let Some(signal) = signal {
             send(signal, job.pid());
         }
@@ -82,14 +82,11 @@ fn fault_L7_an_interrupt_that_pes_ignore_says_how_to_kill() {
 
 #[test]
 fn fault_L8_lost_output_is_no_success() {
-    let full = std::fs::File::options().write(true).open("/dev/full").expect("a full device");
-    let words = ended(oshrun(["-n", "2", "echo", "a word"]).stdout(full)).expect(1).stderr;
+    let words = ended(oshrun(["-n", "2", "echo", "a word"]).stdout(full_device())).expect(1).stderr;
     assert!(words.contains("output of PEs is lost") && words.ends_with("; exit 1\n"), "{words}");
 
-    let (reader, writer) = std::io::pipe().expect("a pipe");
-    drop(reader);
     let mut command = oshrun(["-n", "2", "sh", "-c", "trap '' PIPE; echo a word"]);
-    let words = ended(command.stdout(writer)).expect(141).stderr;
+    let words = ended(command.stdout(unread_pipe())).expect(141).stderr;
     assert!(words.contains("output of PEs is lost") && words.contains("exit 141"), "{words}");
 }
 
@@ -99,7 +96,7 @@ fn fault_L9_a_limit_that_is_too_low_is_found_before_anything_starts() {
     let mark = folder.join("started");
     let oshrun = env!("CARGO_BIN_EXE_oshrun");
     let line = format!("ulimit -n 1000; exec {oshrun} -n 500 touch {}", mark.display());
-    let ended = ended(std::process::Command::new("sh").args(["-c", &line])).expect(126);
+    let ended = ended(Command::new("sh").args(["-c", &line])).expect(126);
     ended.says(&["500 PEs take 2060 files", "the limit is 1000 (ulimit -Hn)", "at most 235 PEs"]);
     assert!(!mark.exists(), "nothing is started");
 }
@@ -124,6 +121,14 @@ impl ProcessGroup {
             .map_err(|error| not_run(format_args!("no control group for processes can be made: {error}")))
             .ok()
     }
+
+    /// `oshrun` in the group, with these words of a shell.
+    fn oshrun(&self, words: &str) -> Command {
+        let (oshrun, door) = (env!("CARGO_BIN_EXE_oshrun"), self.0.join("cgroup.procs"));
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("echo $$ > {}; exec {oshrun} {words}", door.display())]).stdin(Stdio::null());
+        command
+    }
 }
 
 impl Drop for ProcessGroup {
@@ -138,9 +143,7 @@ fn fault_L9_the_process_limit_of_a_control_group_is_found_before_anything_starts
     let Some(group) = ProcessGroup::or_say("few", 100) else { return };
     let folder = TestFolder::new("faults");
     let mark = folder.join("started");
-    let (oshrun, door) = (env!("CARGO_BIN_EXE_oshrun"), group.0.join("cgroup.procs"));
-    let line = format!("echo $$ > {}; exec {oshrun} -n 150 touch {}", door.display(), mark.display());
-    let ended = ended(std::process::Command::new("sh").args(["-c", &line])).expect(126);
+    let ended = ended(&mut group.oshrun(&format!("-n 150 touch {}", mark.display()))).expect(126);
     ended.says(&["150 PEs and a guardian are 151 processes", "of 100 are left", "pids.max"]);
     assert!(!mark.exists(), "nothing is started");
 }
@@ -150,13 +153,10 @@ fn output_is_shown_where_no_thread_can_be_started_any_more() {
     let Some(group) = ProcessGroup::or_say("full", 100) else { return };
     let folder = TestFolder::new("faults");
     let (ready, fifo) = (folder.join("ready"), folder.join("fifo"));
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts").success());
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts").success());
     let script = format!("echo > {}; read go < {}; echo here", ready.display(), fifo.display());
-    let (oshrun, door) = (env!("CARGO_BIN_EXE_oshrun"), group.0.join("cgroup.procs"));
-    let line = format!("echo $$ > {}; exec {oshrun} -l -n 1 sh -c '{script}'", door.display());
-    let mut job = std::process::Command::new("sh");
-    job.args(["-c", &line]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let job = job.spawn().expect("a shell");
+    let mut job = group.oshrun(&format!("-l -n 1 sh -c '{script}'"));
+    let job = job.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell");
     until("the PE runs", || ready.exists());
     std::fs::write(group.0.join("pids.max"), "1").expect("our group");
     std::fs::write(&fifo, "go\n").expect("the PE reads it");
@@ -167,11 +167,7 @@ fn output_is_shown_where_no_thread_can_be_started_any_more() {
 #[test]
 fn a_sentence_is_shown_where_no_thread_can_be_started() {
     let Some(group) = ProcessGroup::or_say("silent", 1) else { return };
-    let (oshrun, door) = (env!("CARGO_BIN_EXE_oshrun"), group.0.join("cgroup.procs"));
-    let inside = |arguments: &str| {
-        let line = format!("echo $$ > {}; exec {oshrun} {arguments}", door.display());
-        ended(std::process::Command::new("sh").args(["-c", &line]).stdin(Stdio::null()))
-    };
+    let inside = |arguments: &str| ended(&mut group.oshrun(arguments));
     inside("-n 2 true").expect(126).says(&["2 PEs and a guardian are 3 processes", "and 0 of 1 are left"]);
     inside("--agent").expect(1).says(&["the agent cannot start: no thread can be started (ulimit -u"]);
 }
@@ -199,7 +195,7 @@ fn fault_L11_what_left_its_session_ends_with_a_failed_job() {
     let job = Running::script(2, script);
     let pids = job.pids(2);
     assert_eq!(job.wait().status, Some(3));
-    until("the children are gone", || !pids.iter().any(|&pid| runs(pid)));
+    until("the PEs and their children are gone", || !pids.iter().any(|&pid| runs(pid)));
 }
 
 #[test]

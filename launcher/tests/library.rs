@@ -23,7 +23,7 @@ fn hidden(folder: &Path, action: &str) -> String {
          unset PMI_FD PMI_RANK PMI_SIZE
          exec {} {action}",
         folder.display(),
-        probe().display()
+        probe()
     )
 }
 

@@ -44,7 +44,7 @@ fn pes_meet_across_namespaces() {
     }
     let probe = probe();
     for options in [&["-n", "2"][..], &["-n", "5", "--map", "cyclic"]] {
-        ended(&mut on_both(&[options, &[probe.to_str().unwrap(), "exchange"]].concat())).well();
+        ended(&mut on_both(&[options, &[probe.as_str(), "exchange"]].concat())).well();
     }
 }
 

@@ -27,13 +27,13 @@ fn problem_19_sixty_four_pes_meet() {
 
 #[test]
 fn pes_behind_a_shell_meet_too() {
-    let script = format!("{} exchange; true", probe().display());
+    let script = format!("{} exchange; true", probe());
     assert_eq!(run_script("-n 3", &script).sorted(), exchanged(3));
 }
 
 #[test]
 fn one_job_may_run_several_programs_in_turn() {
-    let script = format!("{0} exchange && {0} hello && {0} exchange", probe().display());
+    let script = format!("{0} exchange && {0} hello && {0} exchange", probe());
     assert_eq!(run_script("-n 3", &script).well().stdout.matches("exchanged").count(), 6);
 }
 

@@ -27,7 +27,7 @@ fn jobs_over_ssh() {
 
 fn runs_and_meets(server: &Server) {
     let probe = probe();
-    let met = ended(&mut on(server, &["-n", "4", probe.to_str().unwrap(), "exchange"])).well();
+    let met = ended(&mut on(server, &["-n", "4", &probe, "exchange"])).well();
     assert_eq!(met.stdout.matches("exchanged").count(), 4);
     let words = ended(&mut on(server, &["-n", "1", "printf", "%s.", "a  b", "$HOME", "it's", "|"]));
     assert_eq!(words.stdout, "a  b.$HOME.it's.|.", "arguments are not for the remote shell");

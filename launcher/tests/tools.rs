@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use launch::{Ended, ended};
+use launch::{Ended, ended, full_device, unread_pipe};
 use oxshmem_test_folder::TestFolder;
 
 /// An installation with a header and a library of our own, and the wrapper under this name.
@@ -77,8 +77,7 @@ fn a_mistake_whose_words_cannot_be_written_keeps_its_status() {
     for (tool, arguments) in
         [(env!("CARGO_BIN_EXE_oshrun"), &["-n", "2"][..]), (env!("CARGO_BIN_EXE_oxshmem"), &["profile", "/nowhere"])]
     {
-        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let ended = ended(Command::new(tool).args(arguments).stderr(full));
+        let ended = ended(Command::new(tool).args(arguments).stderr(full_device()));
         assert_eq!(ended.status, Some(2), "{tool} {arguments:?}");
     }
 }
@@ -154,12 +153,9 @@ fn a_result_that_cannot_be_written_is_no_success() {
         (&oshcc, &["--showme:libs"]),
     ];
     for (tool, arguments) in tools {
-        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let lost = ended(Command::new(tool).args(arguments).stdout(full)).expect(1);
+        let lost = ended(Command::new(tool).args(arguments).stdout(full_device())).expect(1);
         lost.says(&["the standard output cannot be written", "because:", "No space left", "to fix:"]);
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        let unread = ended(Command::new(tool).args(arguments).stdout(writer));
+        let unread = ended(Command::new(tool).args(arguments).stdout(unread_pipe()));
         let expected = (Some(141), String::new());
         assert_eq!((unread.status, unread.stderr), expected, "{} {arguments:?}", tool.display());
     }

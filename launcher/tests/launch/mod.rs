@@ -3,11 +3,11 @@
 
 pub(crate) mod sshd;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use oxshmem_test_folder::TestFolder;
+use oxshmem_test_folder::{TestFolder, not_run};
 
 /// Long enough for the busiest machine; no test passes or fails by being slower than that.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -38,17 +38,17 @@ pub(crate) fn run_script(options: &str, script: &str) -> Ended {
 /// The words of a line, with `PROBE` replaced.
 pub(crate) fn words(line: &str) -> Vec<String> {
     let word = |word: &str| match word {
-        "PROBE" => probe().to_str().expect("a path that is text").to_string(),
+        "PROBE" => probe(),
         other => other.to_string(),
     };
     line.split_whitespace().map(word).collect()
 }
 
 /// The program that acts as a PE.
-pub(crate) fn probe() -> PathBuf {
+pub(crate) fn probe() -> String {
     let probe = Path::new(env!("CARGO_BIN_EXE_oshrun")).with_file_name("examples").join("probe");
     assert!(probe.exists(), "{} is missing: cargo build --examples", probe.display());
-    probe
+    probe.display().to_string()
 }
 
 /// How a job ended and what it printed.
@@ -90,6 +90,15 @@ impl Ended {
         for word in words {
             assert!(self.stderr.contains(word), "nothing says `{word}`: {}", self.stderr);
         }
+    }
+
+    /// The job, unless there was no hwloc here to read its map with: then that is said.
+    pub(crate) fn with_hwloc(self) -> Option<Ended> {
+        if self.stderr.contains("libhwloc.so") {
+            not_run(format_args!("no hwloc here: {}", self.stderr));
+            return None;
+        }
+        Some(self)
     }
 
     /// The lines of standard output in alphabetical order.
@@ -243,6 +252,23 @@ pub(crate) fn children(pid: u32, program: &str) -> Vec<u32> {
         name.trim() == program
     };
     children.split_whitespace().filter_map(|child| child.parse().ok()).filter(runs).collect()
+}
+
+/// Whether PEs that are bound here can have a core each, and not all share one.
+pub(crate) fn has_several_cores() -> bool {
+    let node = oxshmem_topology::discover("sysfs").expect("Linux tells").node;
+    let allowed: Vec<u32> = oxshmem_os::cpus::allowed().into_iter().map(|cpu| cpu as u32).collect();
+    oxshmem_topology::placement::cores(&node, &allowed) > 1
+}
+
+/// A device on which there is no room.
+pub(crate) fn full_device() -> std::fs::File {
+    std::fs::File::options().write(true).open("/dev/full").expect("a full device")
+}
+
+/// A pipe whose reader has gone.
+pub(crate) fn unread_pipe() -> std::io::PipeWriter {
+    std::io::pipe().expect("a pipe").1
 }
 
 /// Whether this is root.
