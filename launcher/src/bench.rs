@@ -97,7 +97,6 @@ pub struct BenchArgs {
     oshrun: Vec<String>,
 }
 
-/// SweepSizes of a sweep, in bytes.
 #[derive(Clone, Debug, PartialEq)]
 struct SweepSizes(Vec<u64>);
 
@@ -269,7 +268,6 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
     results::write(path, text).map_err(results::unwritten(path, ELSEWHERE))
 }
 
-/// Reads an earlier run.
 fn read(path: &Path) -> Result<Campaign, Error> {
     let refused = |why: String| {
         Error::new(format!("{} is no run of `oxshmem bench`", path.display()))

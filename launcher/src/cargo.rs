@@ -151,7 +151,6 @@ fn unbuilt(status: ExitStatus) -> (u8, Error) {
     (u8::try_from(verdict::code(status)).unwrap_or(FAILED), error)
 }
 
-/// The executables in cargo's messages.
 fn executables(messages: &str) -> Vec<PathBuf> {
     let message = |line: &str| serde_json::from_str::<Value>(line).ok();
     messages

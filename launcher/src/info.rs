@@ -67,7 +67,6 @@ fn build() -> Value {
     })
 }
 
-/// The folder of the installation.
 fn installed_in() -> Option<String> {
     let tool = std::env::current_exe().ok()?.canonicalize().ok()?;
     Some(tool.parent()?.parent()?.display().to_string())

@@ -21,7 +21,6 @@ use crate::link::frame::AgentOrder;
 use crate::plan::Stdin;
 use crate::say;
 
-/// The standard input of PE `pe`.
 pub(crate) fn stream_of(pe: u32, wish: Stdin) -> Stdio {
     match wish {
         Stdin::All => Stdio::piped(),

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::hosts::HostEntry;
 
-/// The most PEs of a job.
 pub(crate) const MOST_PES: u32 = 1_200_000;
 
 /// The user's wishes, checked.

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 /// The effect of a request on the whole job.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum JobEffect {
-    /// Answer this PE.
     Answer(Reply),
     /// This PE waits; the answer comes when the others are in.
     Wait,

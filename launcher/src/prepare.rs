@@ -92,7 +92,6 @@ impl Prepared {
         &self.notes
     }
 
-    /// The PEs of this host.
     pub(crate) fn pes(&self) -> &[u32] {
         &self.own.pes
     }

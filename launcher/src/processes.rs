@@ -168,7 +168,6 @@ impl Processes {
         self.members[i].pe
     }
 
-    /// Takes note of a member's end.
     pub(crate) fn ended(&mut self, i: usize) {
         self.members[i].running = false;
         self.members[i].input = None;

@@ -28,7 +28,6 @@ impl Scratch {
         Ok(Scratch(folder))
     }
 
-    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }

@@ -92,7 +92,6 @@ impl Lost {
         if self.is_unread() { 128 + libc::SIGPIPE } else { 1 }
     }
 
-    /// The message about it.
     pub(crate) fn error(self) -> Error {
         let why = self.why.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error);
         let fix = if self.is_unread() {

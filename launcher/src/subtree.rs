@@ -107,7 +107,6 @@ impl Subtree {
         self.processes.watch_for_stops();
     }
 
-    /// Starts agents for these hosts.
     pub(crate) fn start_remotes(&mut self, host_pes: &[HostPes]) {
         for group in branches(host_pes) {
             let index = self.remotes.len();

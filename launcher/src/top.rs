@@ -127,7 +127,6 @@ fn head(now: &JobView) -> String {
     format!("job {}, {}, {:.0} s: {}", now.job, verdict::counted(now.pes as usize), now.seconds, now.command)
 }
 
-/// A line for each PE.
 fn table(before: &JobView, now: &JobView) -> String {
     let mut text = head(now) + "\n";
     let rows = rows(before, now).into_iter().map(|row| row.words);

@@ -17,7 +17,6 @@ use crate::leftovers;
 /// An event of one PE.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// It asks something.
     Asked(Request),
     /// It sent bytes that are no message of PMI.
     Babbled(String),

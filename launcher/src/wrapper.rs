@@ -70,7 +70,6 @@ pub struct Wrapper {
     compiler: Vec<OsString>,
     include: PathBuf,
     lib: PathBuf,
-    /// Whether it is for Fortran.
     fortran: bool,
     /// The object file of the Fortran module `shmem_f08`, in its archive, if this wrapper is for Fortran and the file is there.
     module: Option<PathBuf>,

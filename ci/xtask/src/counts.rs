@@ -46,7 +46,6 @@ macro_rules! failed {
 }
 pub(crate) use failed;
 
-/// The work of `failed!`.
 pub(crate) fn say_failed(said: &str) {
     println!("FAILED {said}");
     remember_failure(said);
@@ -58,7 +57,6 @@ macro_rules! skipped {
 }
 pub(crate) use skipped;
 
-/// The work of `skipped!`.
 pub(crate) fn say_skipped(said: &str) -> CheckCounts {
     println!("SKIPPED {said}");
     CheckCounts { skipped: 1, ..CheckCounts::default() }
@@ -88,7 +86,6 @@ pub(crate) fn take_failures() -> Vec<String> {
     std::mem::take(&mut *FAILURES.lock().expect("nobody panics while a line is added"))
 }
 
-/// How one step went.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StepResult {
     pub(crate) name: String,

@@ -17,12 +17,10 @@ pub(crate) fn entries(folder: &Path) -> Outcome<Vec<PathBuf>> {
     Ok(entries.flatten().map(|entry| entry.path()).collect())
 }
 
-/// The text of a file.
 pub(crate) fn read(path: &Path) -> Outcome<String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Removes a file.
 pub(crate) fn remove(path: &Path) -> Outcome {
     fs::remove_file(path).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -12,7 +12,6 @@ pub(crate) const FORMAT: u32 = 1;
 /// Everything that one run has found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Campaign {
-    /// [`FORMAT`].
     pub(crate) format: u32,
     /// When it began, in UTC.
     pub(crate) date: String,
@@ -21,7 +20,6 @@ pub(crate) struct Campaign {
     pub(crate) machine: Vec<(String, String)>,
     /// Bytes a second of the fastest line between hosts, where there are several.
     pub(crate) line_rate: Option<f64>,
-    /// How many PEs each job had.
     pub(crate) pes: u32,
     /// On how many nodes, where that is known.
     #[serde(default)]
@@ -29,11 +27,9 @@ pub(crate) struct Campaign {
     /// Whether its PEs were bound, where that is known.
     #[serde(default)]
     pub(crate) bound: Option<bool>,
-    /// How many rounds were made.
     pub(crate) rounds: u32,
     /// The libraries, ours first.
     pub(crate) contenders: Vec<Entrant>,
-    /// All results.
     pub(crate) figures: Vec<Figure>,
     /// Why something was not measured.
     pub(crate) missing: Vec<Unmeasured>,
@@ -76,7 +72,6 @@ pub(crate) struct Measurand {
     pub(crate) pattern: String,
     /// The form of the call; may be empty.
     pub(crate) form: String,
-    /// Bytes of one operation.
     pub(crate) bytes: u64,
 }
 
@@ -169,7 +164,6 @@ impl UnfinishedFigure {
 }
 
 impl Campaign {
-    /// The result of that name.
     pub(crate) fn figure(&self, of: &Measurand) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.of == *of)
     }
@@ -182,7 +176,6 @@ impl Campaign {
         figures
     }
 
-    /// The shape of the jobs in words.
     pub(crate) fn shape(&self) -> String {
         let nodes = self.nodes.map_or_else(String::new, |nodes| format!(" on {}", counted_as(nodes as usize, "node")));
         let bound = self.bound.map_or("", |bound| if bound { ", bound" } else { ", not bound" });

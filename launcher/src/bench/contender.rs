@@ -12,7 +12,6 @@ use crate::machine::{beside, helper, installed};
 use crate::plan::{BindTo, JobPlan};
 use crate::tool_job;
 
-/// The name of our own library.
 pub(crate) const OURS: &str = "oxshmem";
 
 /// A library with the program that was compiled for it.
@@ -21,7 +20,6 @@ pub(crate) struct Contender {
     pub(crate) name: String,
     /// The command that starts a job, without the program.
     pub(crate) start: Vec<OsString>,
-    /// Variables of the job.
     environment: Vec<(&'static str, String)>,
     pub(crate) program: PathBuf,
 }

@@ -19,7 +19,6 @@ use crate::verdict::counted;
 #[derive(Clone, Debug)]
 pub(crate) struct Effort {
     pub(crate) rounds: u32,
-    /// The duration of a batch.
     pub(crate) batch: Duration,
     /// The time for repetitions of a small operation that are timed one by one.
     pub(crate) singles: Duration,
@@ -48,7 +47,6 @@ enum PrintedLine {
     Complete { complete: bool },
 }
 
-/// The results so far.
 #[derive(Default)]
 pub(crate) struct Findings {
     order: Vec<Measurand>,

@@ -58,7 +58,6 @@ pub(crate) enum Quantity {
     Memory,
 }
 
-/// The quantity that figures of this pattern are.
 pub(crate) fn quantity(pattern: &str) -> Quantity {
     match pattern {
         "put bandwidth" | "get bandwidth" | "bare TCP stream" => Quantity::Bandwidth,

@@ -14,7 +14,6 @@ pub(crate) struct PeerLibrary {
     prefix: Option<PathBuf>,
 }
 
-/// The libraries that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PeerKind {
     OpenMpi,

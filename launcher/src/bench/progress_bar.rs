@@ -3,7 +3,6 @@
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
-/// Length of the bar.
 const LENGTH: usize = 30;
 
 pub(crate) struct ProgressBar {
@@ -19,7 +18,6 @@ impl ProgressBar {
         Self { begun: Instant::now(), done: 0, all: all.max(1), shown: std::io::stderr().is_terminal() }
     }
 
-    /// The next step begins.
     pub(crate) fn step(&mut self, what: &str) {
         if self.shown {
             // A terminal that has gone needs no bar.

@@ -29,7 +29,6 @@ fn drawn_distributions<'c>(campaign: &'c Campaign, contender: &str) -> Vec<(usiz
     DISTRIBUTIONS.iter().enumerate().filter_map(smallest).collect()
 }
 
-/// The part of the report.
 pub(super) fn distributions(page: &mut Document, campaign: &Campaign) {
     let mut curves = Vec::new();
     for (subject, added, stroke) in campaign.drawn() {

@@ -10,7 +10,6 @@ use super::patterns::{OVERLAPS, overlap};
 /// One sweep of a chart: pattern, form, and its name in the legend.
 pub(super) type Sweep = (&'static str, &'static str, &'static str);
 
-/// A chart over sizes.
 pub(super) struct BySize {
     caption: &'static str,
     sweeps: &'static [Sweep],
@@ -30,7 +29,6 @@ pub(super) fn short(told: String) -> String {
     told.replace(".00 ", " ").replace(".0 ", " ")
 }
 
-/// A chart of times.
 const fn of_time(
     caption: &'static str,
     sweeps: &'static [Sweep],

@@ -174,7 +174,6 @@ enum Network {
     Dragonfly,
 }
 
-/// Team sizes.
 #[derive(Clone)]
 struct Sizes(Vec<u32>);
 

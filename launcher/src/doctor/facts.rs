@@ -16,7 +16,6 @@ use crate::link::remote_shell::LIBRARY_PATH;
 use crate::machine::beside;
 use crate::wrapper::{library_folders, modules};
 
-/// The facts of one host.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Facts {
     pub(crate) host: String,
@@ -88,7 +87,6 @@ const LAUNCHERS: [&str; 8] =
     ["PMI_FD", "PMI_RANK", "PMIX_RANK", "PMIX_NAMESPACE", "SLURM_JOB_ID", "PBS_JOBID", "FLUX_URI", "PALS_RANKID"];
 
 impl Facts {
-    /// Those of this host.
     pub(crate) fn gather() -> Self {
         let tightest = limits::tightest();
         let seen = discover("auto").ok();
@@ -126,7 +124,6 @@ impl Facts {
         }
     }
 
-    /// Whether there is a card for fabrics.
     pub(crate) fn has_card(&self) -> bool {
         !self.cards.is_empty()
     }
@@ -180,7 +177,6 @@ fn soft_limit(table: &str, name: &str) -> Option<u64> {
     table.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }
 
-/// The size that `/dev/shm` was mounted with.
 fn size_of_dev_shm() -> Option<u64> {
     let output = Command::new("df").args(["--block-size=1", "--output=size", "/dev/shm"]).output().ok()?;
     String::from_utf8_lossy(&output.stdout).lines().nth(1)?.trim().parse().ok()

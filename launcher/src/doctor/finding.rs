@@ -26,7 +26,6 @@ pub(crate) struct Diagnosis {
     pub(crate) severity: Severity,
     /// The host, or the pair of hosts.
     pub(crate) host: String,
-    /// The subject of the check.
     pub(crate) check: &'static str,
     pub(crate) verdict: String,
     pub(crate) because: Option<String>,
@@ -79,7 +78,6 @@ pub(crate) fn worst_first(diagnoses: &mut [Diagnosis]) {
     diagnoses.sort_by_key(|diagnosis| diagnosis.severity);
 }
 
-/// The text for a reader.
 pub(crate) fn text(diagnoses: &[Diagnosis]) -> String {
     let mut text = String::new();
     for Diagnosis { severity, host, check, verdict, because, fix } in diagnoses {

@@ -23,7 +23,6 @@ const SMALL_SHM: u64 = 64 << 20;
 /// Clocks that differ by more make traces and logs of several hosts misleading.
 const CLOCK_OFFSET_NS: i64 = 100_000_000;
 
-/// The verdicts on one host.
 pub(crate) fn host(facts: &Facts) -> Vec<Diagnosis> {
     let checks = [
         ("memory", memory(facts)),

@@ -63,7 +63,6 @@ impl RunningJob {
         }
     }
 
-    /// A host has answered.
     pub(super) fn seen(&mut self, host: u32, question: u32, witnesses: Vec<Witness>) {
         if let Some(inquiry) = self.inquiry.as_mut().filter(|inquiry| inquiry.number == question) {
             inquiry.hosts.remove(&host);

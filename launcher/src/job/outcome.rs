@@ -230,7 +230,6 @@ impl RunningJob {
         self.fail(code, sentence, self.plan().grace);
     }
 
-    /// Ends the job because of a failure.
     pub(super) fn fail(&mut self, status: i32, sentence: String, grace: Duration) {
         if self.phase.can_fail() {
             self.conclusion.decide(status, sentence);

@@ -121,7 +121,6 @@ impl Roster {
         (0..self.size()).find(|&pe| matches!(self.state(pe), PeState::Ended { .. }))
     }
 
-    /// The hosts on which PEs run.
     pub(super) fn hosts_that_run(&self) -> BTreeSet<u32> {
         (0..self.size()).filter(|&pe| self.runs(pe)).map(|pe| self.host_of[pe as usize]).collect()
     }

@@ -107,7 +107,6 @@ pub(crate) const FAN_OUT: usize = 32;
 /// The number of the launcher's own host if all PEs are on hosts with agents.
 pub(crate) const NO_HOST: u32 = u32::MAX;
 
-/// Which of a PE's two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum OutputStream {
     Stdout,
@@ -183,7 +182,6 @@ pub(crate) fn encode(content: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// Whether a frame has room for this content.
 pub(crate) fn has_room(content: &impl Serialize) -> bool {
     encode(content).len() <= LONGEST
 }
@@ -197,7 +195,6 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Takes bytes as they arrive.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.pending.drain(..self.done);
         self.done = 0;

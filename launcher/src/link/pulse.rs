@@ -26,7 +26,6 @@ pub(crate) enum Need {
     Nothing,
     /// Say that we are here.
     Beat,
-    /// Give the other side up.
     GiveUp,
 }
 

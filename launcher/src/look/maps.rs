@@ -11,7 +11,6 @@ pub(super) struct Maps {
     lines: Vec<Mapping>,
 }
 
-/// One mapping.
 struct Mapping {
     start: u64,
     end: u64,
@@ -42,7 +41,6 @@ impl Maps {
         Some((first.start, end - first.start))
     }
 
-    /// Whether an address is in memory of this name.
     pub(super) fn is_in(&self, address: u64, name: &str) -> bool {
         self.at(address).is_some_and(|line| line.is_memory(name))
     }

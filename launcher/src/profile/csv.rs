@@ -13,7 +13,6 @@ use crate::results;
 
 const NUMBERS: [&str; 6] = ["calls", "bytes", "time", "waiting", "longest", "imbalance"];
 
-/// One file.
 struct CsvTable {
     name: &'static str,
     columns: Vec<&'static str>,

@@ -32,7 +32,6 @@ pub(super) struct TraceArguments {
 }
 
 impl TraceEvent {
-    /// The PE of a call.
     pub(super) fn pe(&self) -> u64 {
         self.tid / 1000
     }

@@ -53,7 +53,6 @@ pub(super) fn write(calls: &[TraceEvent], titles: &BTreeMap<u64, &str>, folder: 
     results::write(&folder.join("traces.otf2"), &archive.anchor)
 }
 
-/// The files.
 struct Archive {
     anchor: Vec<u8>,
     definitions: Vec<u8>,

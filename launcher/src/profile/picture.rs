@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::event::TraceEvent;
 
-/// The script that draws.
 const SCRIPT: &str = include_str!("timeline.js");
 /// More calls make a page that browsers open slowly; the longest ones are drawn.
 const MOST_CALLS: usize = 200_000;

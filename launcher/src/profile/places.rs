@@ -46,7 +46,6 @@ pub(crate) fn behind_verb(place: &str) -> String {
     if place.starts_with("in ") { format!(" {place}") } else { format!(" at {place}") }
 }
 
-/// Totals in order of their time.
 pub(crate) fn by_time<K, T: Borrow<Total>>(totals: impl IntoIterator<Item = (K, T)>) -> Vec<(K, T)> {
     let mut rows: Vec<(K, T)> = totals.into_iter().filter(|(_, total)| total.borrow().calls > 0).collect();
     rows.sort_by(|a, b| b.1.borrow().time.total_cmp(&a.1.borrow().time));

@@ -37,7 +37,6 @@ pub(crate) struct FoundRace {
 #[derive(Default)]
 pub(crate) struct FoundRaces(BTreeMap<String, FoundRace>);
 
-/// Whether a line is a report.
 pub(super) fn is_report(line: &str) -> bool {
     serde_json::from_str::<Value>(line)
         .is_ok_and(|report| report["kind"].is_string() && report["accesses"].is_array() && report["text"].is_string())

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The endings of headers.
 const ENDINGS: [&str; 9] = ["h", "hh", "H", "hp", "hxx", "hpp", "HPP", "h++", "tcc"];
 
 /// Options whose next word is no file to work on.

@@ -20,7 +20,6 @@ pub(crate) fn oshrun<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Ite
     command
 }
 
-/// Runs a command to its end.
 pub(crate) fn ended(command: &mut Command) -> Ended {
     Ended::from(command.output().expect("the command starts"))
 }
@@ -51,7 +50,6 @@ pub(crate) fn probe() -> String {
     probe.display().to_string()
 }
 
-/// How a job ended and what it printed.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: Option<i32>,
@@ -84,7 +82,6 @@ impl Ended {
         self
     }
 
-    /// Asserts that the messages contain all these words.
     #[track_caller]
     pub(crate) fn says(&self, words: &[&str]) {
         for word in words {
@@ -207,7 +204,6 @@ pub(crate) fn runs(pid: u32) -> bool {
     state(pid).is_some_and(|state| !['Z', 'X'].contains(&state))
 }
 
-/// Whether a process is there and stopped.
 pub(crate) fn is_stopped(pid: u32) -> bool {
     state(pid) == Some('T')
 }
@@ -218,7 +214,6 @@ fn state(pid: u32) -> Option<char> {
     stat.rsplit(") ").next()?.chars().next()
 }
 
-/// Waits for something that must come true.
 pub(crate) fn until(what: &str, mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_true() {
@@ -227,7 +222,6 @@ pub(crate) fn until(what: &str, mut is_true: impl FnMut() -> bool) {
     }
 }
 
-/// Sends a signal by its name.
 pub(crate) fn send(signal: &str, pid: u32) {
     let status = Command::new("kill").args(["-s", signal, &pid.to_string()]).status().expect("kill runs");
     assert!(status.success(), "kill -s {signal} {pid}");
@@ -271,7 +265,6 @@ pub(crate) fn unread_pipe() -> std::io::PipeWriter {
     std::io::pipe().expect("a pipe").1
 }
 
-/// Whether this is root.
 pub(crate) fn is_root() -> bool {
     std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").expect("a Linux system")) == 0
 }

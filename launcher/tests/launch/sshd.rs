@@ -12,7 +12,6 @@ use super::until;
 /// Where distributions put it; it insists on being called by its whole name.
 const SSHD: [&str; 2] = ["/usr/sbin/sshd", "/usr/bin/sshd"];
 
-/// A running sshd.
 pub(crate) struct Server {
     sshd: Child,
     folder: TestFolder,
@@ -95,7 +94,6 @@ impl Server {
         command
     }
 
-    /// Connections that are open.
     pub(crate) fn connections(&self) -> usize {
         let pid = self.sshd.id();
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();

@@ -64,7 +64,6 @@ pub(crate) fn compile() -> Outcome<PathBuf> {
     Ok(program)
 }
 
-/// Where rows run.
 struct LauncherRig {
     program: PathBuf,
     /// A Slurm of two nodes, which tells where its configuration is.

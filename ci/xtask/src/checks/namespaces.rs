@@ -204,7 +204,6 @@ fn over_two_cables(prefix: &Path, transport: &str) -> Outcome {
     }
 }
 
-/// The PEs that a launcher has started.
 fn children(launcher: u32) -> Vec<u32> {
     let children = watchdog::processes().into_iter().filter(|process| process.parent == launcher);
     let runs_it = |pid: &u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|path| path.ends_with("transfers"));

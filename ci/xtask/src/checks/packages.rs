@@ -67,7 +67,6 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("/usr/sbin/nft", "nftables"),
 ];
 
-/// Whether the library of UCX is installed.
 pub(crate) fn has_ucx() -> bool {
     let libraries = command::output(Command::new("/sbin/ldconfig").arg("-p"));
     libraries.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("libucp.so.0"))

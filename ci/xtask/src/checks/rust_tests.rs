@@ -32,7 +32,6 @@ fn counted(command: &mut Command, shown: impl Fn(&str) -> bool) -> Outcome<Check
     count_output(&watchdog::output(command.current_dir(top()), watchdog::PROGRAM_LIMIT)?, shown)
 }
 
-/// Counts the tests of a command that has ended.
 pub(crate) fn count_output(output: &Output, shown: impl Fn(&str) -> bool) -> Outcome<CheckCounts> {
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().filter(|line| shown(line)).for_each(|line| println!("{line}"));

@@ -12,7 +12,6 @@ use crate::{Outcome, top};
 /// they hide no file of those libraries.
 const BORROWED_NAMES: &[&str] = &["oshmem", "sandia-openshmem"];
 
-/// Writes all of them.
 pub(crate) fn install(prefix: &Path, libdir: &Path) -> Outcome {
     let here = format!("${{pcfiledir}}/{}", up(libdir, 1));
     // Where no Fortran compiler was, the module has no object file.

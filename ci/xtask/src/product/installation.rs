@@ -102,7 +102,6 @@ impl InstalledTree {
         tree
     }
 
-    /// The list.
     fn text(&self) -> String {
         let folders = self.folders.iter().map(|folder| format!("{}/\n", folder.display()));
         let files = self.files.iter().map(|file| format!("{}\n", file.display()));

@@ -74,7 +74,6 @@ impl Toolchain {
         }
     }
 
-    /// The Fortran compiler, if there is one.
     pub(crate) fn fortran(self) -> Option<Command> {
         let name = self.name("gfortran");
         command::exists(&name).then(|| Command::new(name))
@@ -88,7 +87,6 @@ impl Toolchain {
         command
     }
 
-    /// Tells cargo the target.
     pub(crate) fn tell(self, cargo: &mut Command) {
         if let Some(cross) = self.cross {
             let variable = format!("CARGO_TARGET_{}_LINKER", cross.triple.replace('-', "_").to_uppercase());

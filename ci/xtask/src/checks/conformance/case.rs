@@ -55,7 +55,6 @@ impl ConformanceCase {
         Ok(case)
     }
 
-    /// Whether it can run with this many PEs.
     pub(super) fn runs_with(&self, pes: u32) -> bool {
         self.min_pes.is_none_or(|min| pes >= min) && self.max_pes.is_none_or(|max| pes <= max)
     }

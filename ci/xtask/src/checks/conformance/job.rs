@@ -29,7 +29,6 @@ const NOT_BY_SOFT_ROCE: &str =
 const NOT_BY_OFI_TCP: &str =
     "libfabric's tcp receives into place as the bytes come, six of eight and then two; a put in a million shows it";
 
-/// Runs the row and judges it.
 pub(super) fn run(options: &CaseSelection, rig: Option<&Rig>, row: &CaseRun) -> CaseVerdict {
     if let Some(why) = obstacle(options, rig, row) {
         return CaseVerdict::Skipped(why.into());

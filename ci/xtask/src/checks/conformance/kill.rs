@@ -23,14 +23,12 @@ const MARK: &str = "CONFORMANCE_KILL_JOB";
 /// How long the ends of processes may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The process that dies.
 #[derive(Clone, Copy, Debug)]
 enum Victim {
     Launcher,
     Pe,
 }
 
-/// Runs all kill tests.
 pub(super) fn run(options: &CaseSelection) -> Vec<CaseResult> {
     let items = vec!["INIT-10".to_string()];
     let program = match build(options) {

@@ -26,7 +26,6 @@ pub(super) struct ConformanceProgram {
     ingredients: Option<SystemTime>,
 }
 
-/// A program that could be built.
 pub(super) struct Built {
     pub(super) name: String,
     pub(super) executable: PathBuf,
@@ -175,7 +174,6 @@ impl ConformanceProgram {
 }
 
 impl Built {
-    /// The case's name for people.
     pub(super) fn title(&self, case: &ConformanceCase) -> String {
         if case.title.is_empty() {
             return format!("{}/{}", self.name, case.name);

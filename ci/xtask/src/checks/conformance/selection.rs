@@ -7,7 +7,6 @@ use clap::Parser;
 use oxshmem_faults::{AT_ONCE, is_long};
 use oxshmem_schedule::algorithm::names::{FAMILIES, serving};
 
-/// Variables and their values.
 pub(super) type Environment = Vec<(String, String)>;
 
 /// Numbers of PEs that a command line has by itself.

@@ -27,12 +27,10 @@ pub(super) fn named(sources: &[SourceFile]) -> Vec<Breach> {
         .collect()
 }
 
-/// The provider whose crate the file belongs to.
 fn provider_of(path: &str) -> Option<&str> {
     path.strip_prefix(CRATES)?.split('/').next()
 }
 
-/// The token, if it names a provider.
 fn name_of_provider(token: &TokenTree, providers: &BTreeSet<&str>) -> Option<String> {
     let text = token.to_string();
     let named = match token {

@@ -9,7 +9,6 @@ pub(super) struct BoundLibrary {
     /// The crate's folder in `sys/`.
     pub(super) folder: &'static str,
     pub(super) headers: &'static [&'static str],
-    /// Its name for `pkg-config`.
     pub(super) pkg_config: &'static str,
     /// The Debian package that has the headers.
     pub(super) package: &'static str,
@@ -28,11 +27,8 @@ pub(super) struct BoundLibrary {
 /// The type of a macro's value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Macro {
-    /// `int`
     Int,
-    /// `uint32_t`
     U32,
-    /// `uint64_t`
     U64,
 }
 
