@@ -11,10 +11,12 @@ pub(crate) fn make_folder(folder: &Path) -> Outcome {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// The paths of all that lies in a folder, in any order.
+/// The paths of all that lies in a folder, in alphabetical order.
 pub(crate) fn entries(folder: &Path) -> Outcome<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(entries.flatten().map(|entry| entry.path()).collect())
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
 }
 
 pub(crate) fn read(path: &Path) -> Outcome<String> {

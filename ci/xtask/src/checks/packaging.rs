@@ -20,7 +20,6 @@ pub(crate) fn check() -> Outcome<CheckCounts> {
 fn named(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = disk::entries(folder).unwrap_or_default();
     found.retain(|path| path.to_string_lossy().ends_with(ending));
-    found.sort();
     found
 }
 

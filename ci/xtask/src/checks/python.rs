@@ -48,7 +48,6 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
     let examples = top().join("examples/python");
     let mut programs = disk::entries(&examples)?;
     programs.retain(|path| path.extension().is_some_and(|ending| ending == "py"));
-    programs.sort();
     for program in &programs {
         here.job("example", SHAPES[2], &examples, &[&program.display().to_string()]);
     }

@@ -102,7 +102,6 @@ fn bench(recipe: &Recipe, prefix: &Path) -> Outcome {
         installation::copy(file, &to.join(file.file_name().unwrap_or_default()))?;
     }
     sources.retain(|file| file.extension().is_some_and(|ending| ending == "c"));
-    sources.sort();
     compile(recipe, prefix, "oshbench", &sources)
 }
 

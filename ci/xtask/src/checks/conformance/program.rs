@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use oxshmem_faults::{changed, wrapper};
 
 use super::{CaseSelection, ConformanceCase, Instrumentation};
-use crate::{Outcome, command};
+use crate::{Outcome, command, disk};
 
 /// One build of one source.
 pub(super) struct ConformanceProgram {
@@ -45,14 +45,9 @@ pub(super) fn output_folder() -> PathBuf {
 
 /// Every program in every build, in the order of their names.
 pub(super) fn all(options: &CaseSelection) -> Vec<ConformanceProgram> {
-    let mut sources: Vec<PathBuf> = ["conformance", "teams", "fortran"]
-        .iter()
-        .filter_map(|folder| fs::read_dir(tests_folder().join(folder)).ok())
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| wrapper(path).is_some())
-        .collect();
-    sources.sort();
+    let folders = ["conformance", "fortran", "teams"].map(|folder| tests_folder().join(folder));
+    let files = folders.iter().flat_map(|folder| disk::entries(folder).unwrap_or_default());
+    let mut sources: Vec<PathBuf> = files.filter(|path| wrapper(path).is_some()).collect();
     // A filter with a slash names the program: the others need not be built.
     let texts: Vec<&str> = options.filter.iter().flat_map(|texts| texts.split(',')).collect();
     let names: Option<Vec<&str>> = texts.iter().map(|text| Some(text.split_once('/')?.0)).collect();

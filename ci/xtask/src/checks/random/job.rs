@@ -77,8 +77,7 @@ pub(crate) fn build(name: &str) -> Outcome<PathBuf> {
     let (sources, watched) = if single.is_file() {
         (vec![single.clone()], vec![single])
     } else {
-        let mut all = disk::entries(&programs.join(name))?;
-        all.sort();
+        let all = disk::entries(&programs.join(name))?;
         (all.iter().filter(|path| path.extension().is_some_and(|ending| ending == "c")).cloned().collect(), all)
     };
     let executable = target().join("random").join(name);

@@ -41,7 +41,6 @@ fn pack(tree: &Path, archive: &Path, time: &str) -> Outcome {
 pub(super) fn checksums(folder: &Path) -> Outcome {
     let mut files = disk::entries(folder)?;
     files.retain(|path| path.is_file() && !path.ends_with(CHECKSUMS));
-    files.sort();
     let names = files.iter().filter_map(|path| path.file_name());
     let sums = command::read(Command::new("sha256sum").args(names).current_dir(folder))?;
     write(&folder.join(CHECKSUMS), &sums)
