@@ -90,6 +90,7 @@ fn unused(metadata: &Value, words: impl Fn(std::path::PathBuf, bool) -> BTreeSet
         .clone()
         .filter_map(|package| {
             let mut targets = package["targets"].as_array()?.iter();
+            let is_lib = |kind: &Value| ["lib", "rlib", "proc-macro", "staticlib"].iter().any(|name| kind == name);
             let is_library = |target: &&Value| target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(is_lib));
             Some((package["name"].as_str()?, targets.find(is_library)?["name"].as_str()?.replace('-', "_")))
         })
@@ -113,10 +114,6 @@ fn unused(metadata: &Value, words: impl Fn(std::path::PathBuf, bool) -> BTreeSet
         }
     }
     found
-}
-
-fn is_lib(kind: &Value) -> bool {
-    ["lib", "rlib", "proc-macro", "staticlib"].iter().any(|name| kind == name)
 }
 
 fn allowed(policy: &str) -> BTreeSet<String> {

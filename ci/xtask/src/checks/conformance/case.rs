@@ -34,6 +34,8 @@ impl ConformanceCase {
         for field in fields {
             let (key, value) = field.split_once('=').ok_or(format!("`{field}` has no `=`"))?;
             let number = || value.parse::<u32>().map_err(|_| format!("`{field}` is not a number"));
+            let assignment =
+                |text: &str| text.split_once('=').map(|(name, value)| (name.to_string(), value.to_string()));
             let pieces = || value.split('|').map(str::to_string).collect();
             match key {
                 "title" => case.title = value.to_string(),
@@ -110,11 +112,6 @@ fn occurrences(output: &str, name: &str) -> usize {
             !is_part(output[..*at].chars().next_back()) && !is_part(after.chars().next())
         })
         .count()
-}
-
-fn assignment(text: &str) -> Option<(String, String)> {
-    let (name, value) = text.split_once('=')?;
-    Some((name.to_string(), value.to_string()))
 }
 
 #[cfg(test)]

@@ -71,15 +71,6 @@ impl CaseSelection {
         CaseSelection { pes, kill: true, ..CaseSelection::usual() }
     }
 
-    /// The splits at numbers of PEs whose grids have short rows.
-    pub(crate) fn shapes() -> CaseSelection {
-        CaseSelection {
-            pes: vec![5, 6, 7, 10, 12, 13, 16],
-            filter: Some("strided/,grid/".into()),
-            ..CaseSelection::usual()
-        }
-    }
-
     /// The collectives under every schedule that can be named, as many of different collectives at a time as there are.
     pub(crate) fn algorithms() -> CaseSelection {
         let families: Vec<(String, Vec<&str>)> = FAMILIES
@@ -91,7 +82,7 @@ impl CaseSelection {
         };
         let programs = "collectives/,reduce/,broadcast/,collect/,alltoall/,scan/,active_sets/";
         let environments = (0..most).map(turn).collect();
-        CaseSelection { filter: Some(programs.into()), environments, ..CaseSelection::usual() }
+        CaseSelection { environments, ..CaseSelection::of(programs) }
     }
 
     /// The same on one node, where a schedule runs only if the user names it. The prover knows every size, and all cases have all
@@ -105,28 +96,11 @@ impl CaseSelection {
         CaseSelection { pes: vec![6], filter: Some(programs.into()), ..CaseSelection::algorithms() }
     }
 
-    /// Every case with two PEs on each of two nodes, which reach each other by TCP. (One PE on each is what the steps of
-    /// the other transports and of the namespaces have as well.)
-    pub(crate) fn across_nodes() -> CaseSelection {
-        CaseSelection { pes: vec![4], nodes: 2, ..CaseSelection::usual() }
-    }
-
-    /// More PEs than any machine of ours has processors, over eight nodes: they start, synchronise and end. (What else the
-    /// programs do is written for at most 64.)
-    pub(crate) fn many_across_nodes() -> CaseSelection {
-        CaseSelection { pes: vec![200], nodes: 8, filter: Some("collectives/COL_1".into()), ..CaseSelection::usual() }
-    }
-
-    /// The collectives under every schedule, run by the leaders of four nodes.
-    pub(crate) fn algorithms_across_nodes() -> CaseSelection {
-        CaseSelection { pes: vec![5], nodes: 4, ..CaseSelection::algorithms() }
-    }
-
     /// The collectives of two nodes by the schedules of this table.
     pub(crate) fn by_table(table: &str) -> CaseSelection {
         let environments = vec![vec![("SHMEM_TUNING".to_string(), table.to_string())]];
         let programs = "collectives/,reduce/,broadcast/,collect/,alltoall/,active_sets/";
-        CaseSelection { pes: vec![2], nodes: 2, filter: Some(programs.into()), environments, ..CaseSelection::usual() }
+        CaseSelection { pes: vec![2], nodes: 2, environments, ..CaseSelection::of(programs) }
     }
 
     /// The cases that depend on the network's addresses and on the host's files, with the nodes in network namespaces. One PE on each
@@ -137,10 +111,9 @@ impl CaseSelection {
         let all = "smoke/,setup/,sessions/,rma/,amo/,signals/,ordering/,locks/,heap/,collectives/";
         [(2, all), (4, if is_long() { all } else { files })].map(|(pes, programs)| CaseSelection {
             pes: vec![pes],
-            filter: Some(programs.into()),
             nodes: 2,
             hosts: Some(String::new()),
-            ..CaseSelection::usual()
+            ..CaseSelection::of(programs)
         })
     }
 
@@ -182,7 +155,7 @@ impl CaseSelection {
         CaseSelection { pes: vec![3], instrumentation: Instrumentation::Sanitizers, ..CaseSelection::usual() }
     }
 
-    fn usual() -> CaseSelection {
+    pub(crate) fn usual() -> CaseSelection {
         CaseSelection::parse_from(["conformance"])
     }
 
