@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::ask::{self, Visitor};
+use crate::ask::{self, AnswerForm, Visitor};
 use crate::link::frame::{self, AgentOrder, AgentReport, JobDescription};
 pub use crate::link::greeting::{ARGUMENT, WITH_STATUS};
 use crate::link::pulse::{Need, Pulse};
@@ -88,7 +88,7 @@ async fn attend(
     start_here(description, &mut subtree, pipe);
     let mut look = tokio::time::interval(Pulse::<Instant>::interval(description.plan.places.host_timeout));
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut visitors, mut asking) = (ask::listen_to_pes(), Vec::<Visitor>::new());
+    let (mut visitors, mut asking) = (ask::listen(&[AnswerForm::Waits]), Vec::<Visitor>::new());
     let (mut is_done, mut outcome) = (false, 0);
     while !(is_done && subtree.is_alone()) {
         tokio::select! {

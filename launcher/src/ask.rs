@@ -52,7 +52,7 @@ pub(crate) struct Visitor {
 }
 
 #[derive(Clone, Copy)]
-enum AnswerForm {
+pub(crate) enum AnswerForm {
     /// The [`JobView`] in JSON.
     View,
     /// The waits of all PEs in words, if all wait.
@@ -96,16 +96,7 @@ impl JobView {
 }
 
 /// Lets programs of the same user ask. Without a socket none can, and the job still runs.
-pub(crate) fn listen() -> Visitors {
-    listen_for(&[AnswerForm::View, AnswerForm::Waits])
-}
-
-/// Lets the PEs that this process has started ask for the waits of all.
-pub(crate) fn listen_to_pes() -> Visitors {
-    listen_for(&[AnswerForm::Waits])
-}
-
-fn listen_for(forms: &[AnswerForm]) -> Visitors {
+pub(crate) fn listen(forms: &[AnswerForm]) -> Visitors {
     let (tell, visitors) = mpsc::unbounded_channel();
     let (user, own) = (descriptors::own_uid(), std::process::id());
     for &wants in forms {

@@ -23,6 +23,7 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
+use crate::ask::{self, AnswerForm};
 use crate::deadline::at;
 use crate::hosts::allocation;
 use crate::input::{self, InputReader};
@@ -38,7 +39,7 @@ use crate::program::{self, Unusable};
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::subtree::Subtree;
-use crate::{ask, guardian, layout, orphans, profile, runtime, say, signals, verdict};
+use crate::{guardian, layout, orphans, profile, runtime, say, signals, verdict};
 
 /// The exit status of a job that ended well, but whose output, profile or timeline could not be written.
 const LOST: i32 = 1;
@@ -124,7 +125,7 @@ async fn carry_out(description: Rc<JobDescription>, prepared: Option<Prepared>) 
             job.send_input();
         }
     }
-    let mut visitors = ask::listen();
+    let mut visitors = ask::listen(&[AnswerForm::View, AnswerForm::Waits]);
     job.attend(&mut signals, &mut visitors).await;
     let status = job.conclude();
     if let Some(guard) = &mut guard {

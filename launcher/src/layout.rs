@@ -61,7 +61,7 @@ pub(crate) fn laid_out(plan: &JobPlan, mark: String) -> Result<Rc<JobDescription
     }
     match &mut host_pes[..] {
         // Where the user has named a remote shell it is used for every host, be it this one.
-        [only] if !shell_was_named && is_here(&only.name) => only.needs_no_agent(),
+        [only] if !shell_was_named && is_here(&only.name) => (only.host, only.name) = (0, String::new()),
         _ => plan.export(),
     }
     Ok(Rc::new(description(plan, mark, mapping, host_pes)))

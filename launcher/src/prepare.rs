@@ -27,7 +27,7 @@ pub(crate) struct Prepared {
     description: Rc<JobDescription>,
     own: HostPes,
     /// Whether the launcher itself is on this host, without a pipe between.
-    directly: bool,
+    pub(crate) directly: bool,
     /// The file of each program that runs here.
     files: Vec<Option<PathBuf>>,
     /// The program of each PE of the job.
@@ -82,11 +82,6 @@ impl Prepared {
         &self.description.plan
     }
 
-    /// Whether the launcher itself is on this host, without a pipe between.
-    pub(crate) fn is_direct(&self) -> bool {
-        self.directly
-    }
-
     /// Notes for the user about the programs, each a sentence. The words of an agent itself have no reader.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
@@ -99,11 +94,6 @@ impl Prepared {
     /// Which program of the command line a PE runs.
     pub(crate) fn app(&self, pe: u32) -> u32 {
         self.apps[pe as usize]
-    }
-
-    /// Which program of the command line each PE of this host runs.
-    pub(crate) fn apps_here(&self) -> Vec<u32> {
-        self.own.pes.iter().map(|&pe| self.app(pe)).collect()
     }
 
     /// The processors for the host's PE number `local`, if PEs are to be bound.

@@ -98,7 +98,7 @@ impl Processes {
             Some(files) => self.keep_output(pe, &mut child, files),
             None => self.carry_output(prepared.plan(), pe, &mut child),
         }
-        let input = match (child.stdin.take(), prepared.is_direct()) {
+        let input = match (child.stdin.take(), prepared.directly) {
             (None, _) => None,
             (Some(stdin), true) => {
                 self.readers.push((pe, stdin));

@@ -88,7 +88,8 @@ impl Subtree {
 
     /// Starts the PEs of this host. After one that cannot be started no other is tried.
     pub(crate) fn start_processes(&mut self, prepared: &Prepared) {
-        self.server = server(&self.description, prepared.apps_here());
+        let apps = prepared.pes().iter().map(|&pe| prepared.app(pe)).collect();
+        self.server = server(&self.description, apps);
         let mut pids = Vec::with_capacity(prepared.pes().len());
         let mut failed = None;
         for (&pe, i) in prepared.pes().iter().zip(0..) {

@@ -92,6 +92,10 @@ impl Facts {
         let seen = discover("auto").ok();
         let shared_memory =
             SharedMemory::create(c"oxshmem_doctor", 1 << 16, Pages::Small).and_then(|file| file.commit(0, 1 << 16));
+        let with_release = |(name, file): (String, Option<String>)| {
+            let told = file.map(|file| releases::with_file(&name, &file));
+            (name, told)
+        };
         let huge_pages = memory::huge_page_size().map(|size| (size, memory::free_huge_pages(size)));
         Self {
             host: line("/proc/sys/kernel/hostname"),
@@ -226,11 +230,6 @@ fn loaded(name: &str, variable: &OsStr, listing: &str) -> Option<String> {
     let path = named.or_else(listed)?;
     // The real name carries the version of the interface.
     Some(fs::canonicalize(&path).unwrap_or(path).display().to_string())
-}
-
-fn with_release((name, file): (String, Option<String>)) -> (String, Option<String>) {
-    let told = file.map(|file| releases::with_file(&name, &file));
-    (name, told)
 }
 
 /// The libraries with their releases, or with what their own tools say of them.

@@ -163,14 +163,6 @@ pub(crate) struct HostPes {
     pub(crate) pes: Vec<u32>,
 }
 
-impl HostPes {
-    /// Lets the launcher look after its PEs itself.
-    pub(crate) fn needs_no_agent(&mut self) {
-        self.host = 0;
-        self.name.clear();
-    }
-}
-
 /// The bytes of a frame.
 pub(crate) fn encode(content: &impl Serialize) -> Vec<u8> {
     let empty = vec![0; 4];

@@ -83,13 +83,8 @@ fn glance(page: &mut Document, totals: &Totals) {
     page.table("Time of all PEs together.", &["", "time", "share"], 1, rows, TableFold::Open);
 }
 
-/// A sum over puts, gets and atomics.
-fn of_all(ways: &[PeerTraffic; 3], value: impl Fn(&PeerTraffic) -> f64) -> f64 {
-    ways.iter().map(value).sum()
-}
-
 fn matrices(page: &mut Document, totals: &Totals) {
-    let matrix = |value: fn(&PeerTraffic) -> f64| totals.matrix(MOST_ROWS, |ways| of_all(ways, value));
+    let matrix = |value: fn(&PeerTraffic) -> f64| totals.matrix(MOST_ROWS, |ways| ways.iter().map(value).sum());
     let latency = matrix(|way| way.time).per(&matrix(|way| way.timed as f64));
     let count = |value: f64| format!("{value:.0}");
     let drawn: [PairFigure; 4] = [

@@ -39,10 +39,6 @@ impl OpenOperation<'_> {
         self.what.rsplit(' ').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
     }
 
-    fn has_landed(&self) -> bool {
-        self.landed >= self.len()
-    }
-
     /// Whether it moves what the library keeps for itself, and not the program's data.
     fn is_library(&self) -> bool {
         self.what.contains(" Control+")
@@ -107,8 +103,9 @@ fn under_way<'a>(lines: &[StoryLine<'a>]) -> Vec<(u32, OpenOperation<'a>)> {
         }
     }
     let open = issued.into_iter().map(|((pe, _), operation)| (pe, operation));
-    let (library, program): (Vec<_>, Vec<_>) =
-        open.filter(|(_, operation)| !operation.has_landed()).partition(|(_, operation)| operation.is_library());
+    let (library, program): (Vec<_>, Vec<_>) = open
+        .filter(|(_, operation)| operation.landed < operation.len())
+        .partition(|(_, operation)| operation.is_library());
     if program.is_empty() { library } else { program }
 }
 
