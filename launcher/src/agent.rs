@@ -146,7 +146,7 @@ fn start_here(description: &Rc<JobDescription>, subtree: &mut Subtree, pipe: &mu
         }
     };
     let starts = !prepared.is_only_shown();
-    for text in prepared.notes() {
+    for text in &prepared.notes {
         pipe.send(&AgentReport::Note { text: text.clone() });
     }
     if let Some(text) = prepared.crowding().filter(|_| starts) {

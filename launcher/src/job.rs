@@ -78,7 +78,7 @@ fn try_run(plan: &JobPlan) -> Result<i32, Unusable> {
     }
     let prepared = description.is_here().then(|| Prepared::new(&description, true)).transpose()?;
     // A program that is not there may have its name from an option before it; then the note would mislead.
-    let of_programs = prepared.iter().flat_map(Prepared::notes);
+    let of_programs = prepared.iter().flat_map(|prepared| &prepared.notes);
     // Hosts that wait belong to one job, although another launcher may have started `oshrun` on each.
     let repeated = match plan.places.waiting {
         None => allocation::repeated(|name| std::env::var(name).ok()),

@@ -84,7 +84,7 @@ pub(crate) fn map(description: &Rc<JobDescription>) -> Result<Option<i32>, Unusa
 pub(crate) fn show(description: &Rc<JobDescription>) -> Result<i32, Unusable> {
     if description.is_here() {
         let prepared = Prepared::new(description, true)?;
-        prepared.notes().iter().for_each(|note| say(note));
+        prepared.notes.iter().for_each(|note| say(note));
         return Ok(shown(|output| prepared.show(output)));
     }
     let apps = prepare::apps(&description.plan);

@@ -37,8 +37,8 @@ pub(crate) struct Prepared {
     records: Option<PathBuf>,
     /// The address by which this host was reached, where another one did so.
     reached: Option<IpAddr>,
-    /// Notes for the user about the programs.
-    notes: Vec<String>,
+    /// Notes for the user about the programs, each a sentence. The words of an agent itself have no reader.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Prepared {
@@ -80,11 +80,6 @@ impl Prepared {
 
     pub(crate) fn plan(&self) -> &JobPlan {
         &self.description.plan
-    }
-
-    /// Notes for the user about the programs, each a sentence. The words of an agent itself have no reader.
-    pub(crate) fn notes(&self) -> &[String] {
-        &self.notes
     }
 
     pub(crate) fn pes(&self) -> &[u32] {

@@ -170,7 +170,7 @@ impl SimArgs {
             let outcome = job.run(&self.words(seed), "")?;
             let mut found = found.lock().expect("no thread panics");
             found.tried += 1;
-            found.races.add(Some(seed), outcome.races());
+            found.races.add(Some(seed), &outcome.races);
             found.overrun += u64::from(outcome.overrun() > 0);
             if self.digests {
                 let _ = writeln!(found.digests, "seed {seed}: {}", outcome.digest());

@@ -57,7 +57,7 @@ impl RunningJob {
             conclusion.status.get_or_insert(status);
         }
         // The event that ends a job names the status. If none has, a job whose PEs have not run has not gone well.
-        if let (None, missing @ 1..) = (conclusion.status, self.roster.given_up()) {
+        if let (None, missing @ 1..) = (conclusion.status, self.roster.given_up) {
             let pes = verdict::counted(self.roster.size() as usize);
             conclusion.decide(LOST, format!("{missing} of {pes} did not run to the end; exit {LOST}"));
         }

@@ -26,7 +26,7 @@ pub(super) struct Roster {
     /// How many PEs have not ended.
     left: usize,
     /// How many PEs could not be started, or are lost with their host.
-    given_up: usize,
+    pub(super) given_up: usize,
     /// Hosts that are not done.
     pub(super) hosts_left: BTreeSet<u32>,
     /// The PEs that have left the job before they ended.
@@ -87,11 +87,6 @@ impl Roster {
         let before = self.left;
         pes.into_iter().for_each(|pe| self.forget(pe));
         self.given_up += before - self.left;
-    }
-
-    /// How many PEs could not be started, or are lost with their host.
-    pub(super) fn given_up(&self) -> usize {
-        self.given_up
     }
 
     /// Whether no PE of these hosts has been started.

@@ -35,7 +35,8 @@ pub(super) struct JobUnderSim {
 pub(super) struct SimulatedRun {
     job: Captured,
     summary: HashMap<String, String>,
-    races: String,
+    /// The reports of races, as lines of JSON.
+    pub(super) races: String,
 }
 
 impl JobUnderSim {
@@ -132,11 +133,6 @@ impl SimulatedRun {
     /// The step from which on the run is no function of the seed; 0: it is one.
     pub(super) fn overrun(&self) -> u64 {
         self.number("overrun").unwrap_or(0)
-    }
-
-    /// The reports of races, as lines of JSON.
-    pub(super) fn races(&self) -> &str {
-        &self.races
     }
 
     pub(super) fn digest(&self) -> &str {

@@ -15,7 +15,7 @@ use crate::product::crates::metadata;
 use crate::{Outcome, command, disk, top};
 
 pub(crate) fn check() -> Outcome<CheckCounts> {
-    let metadata = metadata()?;
+    let metadata = metadata(&[])?;
     let policy = disk::read(&top().join("deny.toml"))?;
     let mut counts = CheckCounts::default();
     let mut report = |subject: &str, found: Vec<String>| {

@@ -58,7 +58,7 @@ pub(crate) fn oldest_compiler() -> Outcome<CheckCounts> {
 
 /// Packs every crate that is published, without a network; in a long run each is built from what was packed.
 pub(crate) fn crates() -> Outcome<CheckCounts> {
-    let metadata = metadata()?;
+    let metadata = metadata(&[])?;
     let crates = in_order(&metadata)?;
     let mut cargo = command::cargo();
     cargo.args(["package", "--quiet", "--offline", "--allow-dirty"]).current_dir(top());

@@ -38,10 +38,6 @@ pub(crate) struct PersonaArguments {
     filter: Option<String>,
 }
 
-pub(crate) fn brief() -> Outcome<CheckCounts> {
-    run(&PersonaArguments::default())
-}
-
 /// Runs a part of the cases over each of them, with two PEs on each of two nodes.
 pub(crate) fn run(arguments: &PersonaArguments) -> Outcome<CheckCounts> {
     let folder = target().join("personas");

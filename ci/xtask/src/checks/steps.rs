@@ -1,11 +1,12 @@
 //! The checks of the whole project, as a list of steps.
 
 use crate::checks::conformance::CaseSelection;
+use crate::checks::personas::{self, PersonaArguments};
 use crate::checks::rust_tests::cargo_test;
 use crate::checks::{
     aarch64, abi, book, conformance, dependencies, dependent, examples, fuzz, house, instructions, launchers, manual,
-    namespaces, packages, packaging, personas, planted, public_api, python, random, rdma, sim, small_buffers, spelling,
-    tuning, workspace_tests,
+    namespaces, packages, packaging, planted, public_api, python, random, rdma, sim, small_buffers, spelling, tuning,
+    workspace_tests,
 };
 use crate::counts::{CheckCounts, skipped};
 use crate::product::{bindgen, build, generate};
@@ -111,7 +112,7 @@ pub(crate) const STEPS: &[CheckStep] = &[
     step("libfabric", "a part of the behaviours with the PEs spread over two nodes, by libfabric's sockets", || {
         Ok(over("ofi:tcp", "ofi:tcp;ofi_rxm"))
     }),
-    step("personas", "a part over a libfabric that plays cards", personas::brief),
+    step("personas", "a part over a libfabric that plays cards", || personas::run(&PersonaArguments::default())),
     step(
         "instructions",
         "instructions of each operation above a libfabric and a UCX that complete at once, beside their budgets",

@@ -9,17 +9,9 @@ use crate::{Outcome, command, top};
 /// The crates that an installation is built from.
 const PRODUCT: &[&str] = &["oxshmem-c", "oxshmem-interpose", "oxshmem-launcher"];
 
-/// Cargo's description of our packages and of those below them.
-pub(crate) fn metadata() -> Outcome<Value> {
-    described(&[])
-}
-
-/// The same without what other processors and systems need, which may not be on this machine.
-pub(crate) fn metadata_for(triple: &str) -> Outcome<Value> {
-    described(&["--filter-platform", triple])
-}
-
-fn described(arguments: &[&str]) -> Outcome<Value> {
+/// Cargo's description of our packages and of those below them; with `--filter-platform TRIPLE` without what other processors and
+/// systems need, which may not be on this machine.
+pub(crate) fn metadata(arguments: &[&str]) -> Outcome<Value> {
     let mut cargo = command::cargo();
     cargo.args(["metadata", "--format-version", "1", "--locked"]).args(arguments);
     let text = command::read(cargo.current_dir(top()))?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::disk::write;
-use crate::product::crates::{metadata_for, of_others};
+use crate::product::crates::{metadata, of_others};
 use crate::product::installation;
 use crate::product::recipe::{Recipe, VERSION};
 use crate::{Outcome, top};
@@ -23,7 +23,7 @@ pub(crate) fn install(recipe: &Recipe, prefix: &Path) -> Outcome {
     for document in DOCUMENTS {
         installation::copy(&top().join(document), &folder.join(document))?;
     }
-    let metadata = metadata_for(&recipe.toolchain.triple())?;
+    let metadata = metadata(&["--filter-platform", &recipe.toolchain.triple()])?;
     let crates = of_others(&metadata);
     write(&folder.join("THIRD-PARTY.txt"), &third_party(&crates))?;
     let components = serde_json::to_string_pretty(&components(&crates)).map_err(|error| error.to_string())?;
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn the_list_names_every_crate_of_the_product_with_its_licence() {
         let here = Recipe::new("dev").toolchain.triple();
-        let metadata = metadata_for(&here).expect("cargo describes the workspace");
+        let metadata = metadata(&["--filter-platform", &here]).expect("cargo describes the workspace");
         let crates = of_others(&metadata);
         let text = third_party(&crates);
         for name in ["libc", "ring", "tokio"] {
