@@ -77,21 +77,6 @@ pub struct Wrapper {
     clang: bool,
 }
 
-/// Questions of users, without their dashes.
-const QUESTIONS: [&str; 11] = [
-    "show",
-    "showme",
-    "showme:compile",
-    "showme:link",
-    "showme:libs",
-    "showme:libdirs",
-    "showme:incdirs",
-    "showme:command",
-    "showme:version",
-    "showme:help",
-    "help",
-];
-
 /// Options that are ours and not the compiler's.
 const OURS: [&str; 3] = [archive::OPTION, "--race", "-race"];
 
@@ -300,12 +285,13 @@ fn question(argument: &OsString) -> Option<&str> {
     (word == "help" || word.starts_with("show")).then_some(text)
 }
 
-/// The error about a question that is none of [`QUESTIONS`].
+/// The error about a question that [`HELP`] does not list.
 fn unknown(asked: &str, wrapper: &str) -> Error {
     let word = asked.trim_start_matches('-');
     let dashes = &asked[..asked.len() - word.len()];
     let error = Error::new(format!("unknown option {asked}"));
-    match names::nearest(word, QUESTIONS) {
+    let known = HELP.split([' ', ',', '`', '\n']).filter(|word| word.starts_with('-'));
+    match names::nearest(word, known.map(|option| option.trim_start_matches('-'))) {
         Some(near) => error.fix(format!("did you mean {dashes}{near}?")),
         None => error.fix(format!("choose one of those that `{wrapper} --help` lists")),
     }
