@@ -24,7 +24,6 @@ use tokio::task::LocalSet;
 use tokio::time::Instant;
 
 use crate::ask::{self, AnswerForm};
-use crate::deadline::at;
 use crate::hosts::allocation;
 use crate::input::{self, InputReader};
 use crate::job::agenda::{Agenda, Due};
@@ -36,10 +35,11 @@ use crate::link::frame::{AgentOrder, AgentReport, JobDescription, NO_HOST};
 use crate::plan::{JobPlan, Stdin};
 use crate::prepare::Prepared;
 use crate::program::{self, Unusable};
+use crate::runtime::{self, at};
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::subtree::Subtree;
-use crate::{guardian, layout, orphans, profile, runtime, say, signals, verdict};
+use crate::{guardian, layout, orphans, profile, say, signals, verdict};
 
 /// The exit status of a job that ended well, but whose output, profile or timeline could not be written.
 const LOST: i32 = 1;

@@ -32,8 +32,6 @@ pub mod why;
 pub mod wrapper;
 
 mod captured;
-mod deadline;
-mod exported_variables;
 mod fold;
 mod input;
 mod layout;

@@ -123,6 +123,11 @@ pub enum HostOrder {
     Numa,
 }
 
+/// Exported to PEs on other hosts: what configures the library and the fabric libraries below it, and where programs
+/// and libraries are found. Scripts set numbers of threads by Slurm's number, which `srun` must not read (`OPTIONS_OF_SRUN`).
+const EXPORTED: [&str; 4] = ["SHMEM_", "SMA_", "FI_", "UCX_"];
+const EXPORTED_TOO: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "SLURM_CPUS_PER_TASK"];
+
 impl JobPlan {
     /// The plan, if it has no more PEs than a job can have, and those exist that are to read the input or to be shown.
     pub(crate) fn with_named_pes(self) -> Result<JobPlan, Error> {
@@ -154,6 +159,17 @@ impl JobPlan {
     /// Number of PEs of the job.
     pub fn size(&self) -> u32 {
         self.programs.iter().map(|program| program.count).fold(0, u32::saturating_add)
+    }
+
+    /// Gives the PEs what they would have inherited here. What the user named himself comes behind it and wins.
+    pub(crate) fn export(&mut self) {
+        let exported =
+            |name: &str| EXPORTED_TOO.contains(&name) || EXPORTED.iter().any(|prefix| name.starts_with(prefix));
+        let named = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let inherited: Vec<(String, OsString)> = named.filter(|(name, _)| exported(name)).collect();
+        for program in &mut self.programs {
+            program.variables.splice(0..0, inherited.iter().cloned());
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::Instant;
 
 /// How many threads stay that wait for readers and writers. One of them may wait for input for ever.
 const KEPT: usize = 2;
@@ -24,6 +25,14 @@ pub(crate) fn runtime() -> io::Result<Runtime> {
         runtime.spawn_blocking(|| std::thread::sleep(MOMENT));
     }
     Ok(runtime)
+}
+
+/// Returns at this time; never if there is none.
+pub(crate) async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Why there is no runtime. The kernel refuses a thread to a process whose children will be in another process namespace.

@@ -12,10 +12,10 @@ use oxshmem_base::Error;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::deadline::at;
 use crate::fold::Folding;
 use crate::line_ends::LineEnds;
 use crate::link::frame::{AgentOrder, NO_HOST, OutputStream};
+use crate::runtime::at;
 
 /// A piece of output, and where it comes from.
 struct Piece {
