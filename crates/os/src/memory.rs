@@ -167,7 +167,7 @@ pub unsafe fn detach(base: usize, len: usize) -> io::Result<()> {
 
 /// How many addresses the limit on them (`RLIMIT_AS`) leaves this process. `None`: there is no limit.
 pub fn addresses_left() -> Option<u64> {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
+    let limit = crate::process::addresses()?;
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = statm.split(' ').next().and_then(|pages| pages.parse().ok()).unwrap_or(0);
     Some(limit.saturating_sub(pages.saturating_mul(page_size() as u64)))

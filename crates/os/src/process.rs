@@ -224,6 +224,11 @@ pub fn lockable() -> Option<u64> {
     rustix::process::getrlimit(Resource::Memlock).current
 }
 
+/// How many bytes of addresses this process may have; `None` is any number.
+pub fn addresses() -> Option<u64> {
+    rustix::process::getrlimit(Resource::As).current
+}
+
 /// How many processes and threads the user may have; `None` is any number, as for root.
 pub fn processes() -> Option<u64> {
     rustix::process::getrlimit(Resource::Nproc).current.filter(|_| crate::descriptors::own_uid() != 0)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use oxshmem_os::{Pages, SharedMemory, cpus, interfaces, limits, memory, process};
+use oxshmem_os::{Pages, SharedMemory, cpus, descriptors, interfaces, limits, memory, process};
 use oxshmem_topology::discover;
 use serde::{Deserialize, Serialize};
 
@@ -100,9 +100,9 @@ impl Facts {
         Self {
             host: line("/proc/sys/kernel/hostname"),
             build: build(),
-            lockable: process_limit("Max locked memory"),
-            open_files: process_limit("Max open files").unwrap_or(u64::MAX),
-            addresses: process_limit("Max address space"),
+            lockable: process::lockable(),
+            open_files: descriptors::limit(),
+            addresses: process::addresses(),
             memory: (tightest.free, tightest.limited_by),
             processors: (cpus::usable(), cpus::allowed().len()),
             topology: seen.as_ref().map(|seen| seen.node.describe()),
@@ -170,15 +170,6 @@ fn build() -> String {
 /// The file of the library in this installation.
 fn library(prefix: &Path) -> Option<Vec<u8>> {
     library_folders(prefix).iter().find_map(|folder| fs::read(folder.join("liboxshmem.so.1")).ok())
-}
-
-/// A soft limit of this process, as the kernel tells it; nothing: there is none.
-fn process_limit(name: &str) -> Option<u64> {
-    soft_limit(&fs::read_to_string("/proc/self/limits").unwrap_or_default(), name)
-}
-
-fn soft_limit(table: &str, name: &str) -> Option<u64> {
-    table.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }
 
 fn size_of_dev_shm() -> Option<u64> {
@@ -264,15 +255,6 @@ mod tests {
     use oxshmem_test_folder::TestFolder;
 
     use super::*;
-
-    #[test]
-    fn limits_are_read_as_the_kernel_writes_them() {
-        let table = "Limit                     Soft Limit           Hard Limit           Units\n\
-                     Max locked memory         8388608              8388608              bytes\n\
-                     Max open files            unlimited            1048576              files\n";
-        assert_eq!(soft_limit(table, "Max locked memory"), Some(8388608));
-        assert_eq!(soft_limit(table, "Max open files"), None);
-    }
 
     #[test]
     fn this_host_can_be_described_and_its_description_travels() {
