@@ -216,79 +216,70 @@ mod tests {
         Style { label, timestamps: false, pe: 3, stream: OutputStream::Stderr }
     }
 
-    fn pumped(pieces: &[&str], label: Label) -> String {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(async {
-            let (mut writer, reader) = tokio::io::duplex(64);
-            let sink = Mutex::new(Vec::new());
-            let (_over, receiver) = watch::channel(false);
-            let feed = async {
-                for piece in pieces {
-                    writer.write_all(piece.as_bytes()).await.unwrap();
-                }
-                drop(writer);
-            };
-            tokio::join!(pump(reader, &sink, style(label), receiver), feed);
-            String::from_utf8(sink.into_inner()).unwrap()
-        })
+    async fn pumped(pieces: &[&str], label: Label) -> String {
+        let (mut writer, reader) = tokio::io::duplex(64);
+        let sink = Mutex::new(Vec::new());
+        let (_over, receiver) = watch::channel(false);
+        let feed = async {
+            for piece in pieces {
+                writer.write_all(piece.as_bytes()).await.unwrap();
+            }
+            drop(writer);
+        };
+        tokio::join!(pump(reader, &sink, style(label), receiver), feed);
+        String::from_utf8(sink.into_inner()).unwrap()
     }
 
-    #[test]
-    fn lines_are_dressed_and_the_last_one_is_ended() {
-        assert_eq!(pumped(&["a\nb", "c\n", "\nd"], Label::Number), "[3] a\n[3] bc\n[3] \n[3] d\n");
-        assert_eq!(pumped(&["a\n"], Label::Tag), "[1,3]<stderr>:a\n");
-        assert_eq!(pumped(&["a\nb"], Label::None), "a\nb", "bytes pass as they are");
-        assert_eq!(pumped(&[], Label::Number), "");
+    #[tokio::test]
+    async fn lines_are_dressed_and_the_last_one_is_ended() {
+        assert_eq!(pumped(&["a\nb", "c\n", "\nd"], Label::Number).await, "[3] a\n[3] bc\n[3] \n[3] d\n");
+        assert_eq!(pumped(&["a\n"], Label::Tag).await, "[1,3]<stderr>:a\n");
+        assert_eq!(pumped(&["a\nb"], Label::None).await, "a\nb", "bytes pass as they are");
+        assert_eq!(pumped(&[], Label::Number).await, "");
     }
 
-    #[test]
-    fn a_line_behind_one_that_is_almost_too_long_stays_whole() {
+    #[tokio::test]
+    async fn a_line_behind_one_that_is_almost_too_long_stays_whole() {
         let (long, next) = ("x".repeat(LONGEST + 10), "y".repeat(200));
-        let shown = pumped(&[format!("{long}\n{next}\n").as_str()], Label::Number);
+        let shown = pumped(&[format!("{long}\n{next}\n").as_str()], Label::Number).await;
         assert!(shown == format!("[3] {long}\n[3] {next}\n"), "{}", &shown[LONGEST..]);
     }
 
-    #[test]
-    fn a_prompt_is_seen_before_its_line_ends() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(async {
-            let (mut writer, reader) = tokio::io::duplex(64);
-            let (here, mut there) = tokio::io::duplex(64);
-            let sink = Mutex::new(here);
-            let (_over, receiver) = watch::channel(false);
-            let mut shown = [0; 5];
-            let user = async {
-                writer.write_all(b"name?").await.unwrap();
-                there.read_exact(&mut shown).await.unwrap();
-                drop(writer);
-            };
-            tokio::join!(pump(reader, &sink, style(Label::None), receiver), user);
-            assert_eq!(&shown, b"name?");
-        });
+    #[tokio::test]
+    async fn a_prompt_is_seen_before_its_line_ends() {
+        let (mut writer, reader) = tokio::io::duplex(64);
+        let (here, mut there) = tokio::io::duplex(64);
+        let sink = Mutex::new(here);
+        let (_over, receiver) = watch::channel(false);
+        let mut shown = [0; 5];
+        let user = async {
+            writer.write_all(b"name?").await.unwrap();
+            there.read_exact(&mut shown).await.unwrap();
+            drop(writer);
+        };
+        tokio::join!(pump(reader, &sink, style(Label::None), receiver), user);
+        assert_eq!(&shown, b"name?");
     }
 
-    #[test]
-    fn a_line_that_is_still_written_to_is_seen_before_its_end() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(async {
-            let (mut writer, reader) = tokio::io::duplex(64);
-            let (here, mut there) = tokio::io::duplex(1 << 16);
-            let sink = Mutex::new(here);
-            let (_over, receiver) = watch::channel(false);
-            let mut shown = [0; 5];
-            let user = async {
-                let dots = async {
-                    while writer.write_all(b".").await.is_ok() {
-                        tokio::time::sleep(PROMPT / 5).await;
-                    }
-                };
-                let seen = tokio::time::timeout(20 * OLDEST, there.read_exact(&mut shown));
-                tokio::select! { () = dots => {} seen = seen => drop(seen.expect("the dots are shown")) }
-                drop(writer);
+    #[tokio::test]
+    async fn a_line_that_is_still_written_to_is_seen_before_its_end() {
+        let (mut writer, reader) = tokio::io::duplex(64);
+        let (here, mut there) = tokio::io::duplex(1 << 16);
+        let sink = Mutex::new(here);
+        let (_over, receiver) = watch::channel(false);
+        let mut shown = [0; 5];
+        let user = async {
+            let dots = async {
+                while writer.write_all(b".").await.is_ok() {
+                    tokio::time::sleep(PROMPT / 5).await;
+                }
             };
-            tokio::join!(pump(reader, &sink, style(Label::None), receiver), user);
-            assert_eq!(&shown, b".....");
-        });
+            let seen = tokio::time::timeout(20 * OLDEST, there.read_exact(&mut shown));
+            tokio::select! { () = dots => {} seen = seen => drop(seen.expect("the dots are shown")) }
+            drop(writer);
+        };
+        tokio::join!(pump(reader, &sink, style(Label::None), receiver), user);
+        assert_eq!(&shown, b".....");
     }
 
     #[test]

@@ -94,20 +94,17 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn the_last_words_of_a_pe_are_heard_before_the_runtime_has_noticed_them() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(async {
-            let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
-            ours.set_nonblocking(true).expect("our socket");
-            let pmi = UnixStream::from_std(ours).expect("our socket");
-            theirs.write_all(b"cmd=abort exitcode=7\n").expect("it has room");
-            drop(theirs);
-            let (conversation, told) = (RefCell::<Conversation>::default(), RefCell::new(Vec::new()));
-            let tell = |event: Event| told.borrow_mut().push(event);
-            let is_open = take_requests(|bytes| sockets::read_now(&pmi, bytes), &conversation, &tell);
-            assert!(!is_open, "the PE is gone");
-            assert!(matches!(&told.borrow()[..], [Event::Asked(Request::Abort { status: 7 })]), "{:?}", told.borrow());
-        });
+    #[tokio::test]
+    async fn the_last_words_of_a_pe_are_heard_before_the_runtime_has_noticed_them() {
+        let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
+        ours.set_nonblocking(true).expect("our socket");
+        let pmi = UnixStream::from_std(ours).expect("our socket");
+        theirs.write_all(b"cmd=abort exitcode=7\n").expect("it has room");
+        drop(theirs);
+        let (conversation, told) = (RefCell::<Conversation>::default(), RefCell::new(Vec::new()));
+        let tell = |event: Event| told.borrow_mut().push(event);
+        let is_open = take_requests(|bytes| sockets::read_now(&pmi, bytes), &conversation, &tell);
+        assert!(!is_open, "the PE is gone");
+        assert!(matches!(&told.borrow()[..], [Event::Asked(Request::Abort { status: 7 })]), "{:?}", told.borrow());
     }
 }
