@@ -158,7 +158,7 @@ fn spawn(words: &[String], mark: &str) -> Result<Child, String> {
     })
 }
 
-/// What an agent is sent when it has greeted us: its first order, and those that follow.
+/// The orders for an agent that has greeted us: the first one, and those that follow.
 struct AgentOpening {
     first: AgentOrder,
     orders: mpsc::UnboundedReceiver<Vec<u8>>,

@@ -96,7 +96,7 @@ pub(crate) fn meaning(library: &Libfabric, code: c_int) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// What to do about one of libfabric's answers, or an error of its queue, whose cause is a limit of this process.
+/// The remedy for one of libfabric's answers, or an error of its queue, whose cause is a limit of this process.
 pub(crate) fn remedy(code: c_int) -> Option<String> {
     // The kernel's numbers are libfabric's.
     [libc::EMFILE, libc::ENFILE].contains(&code.saturating_abs()).then(|| {

@@ -73,7 +73,7 @@ unsafe extern "C" fn on_ask(
     UCS_OK
 }
 
-/// What UCX describes by an address and a length.
+/// The bytes that UCX describes by an address and a length.
 ///
 /// # Safety
 /// There are `length` bytes at `start` as long as the caller uses them.

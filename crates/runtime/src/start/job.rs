@@ -34,7 +34,7 @@ unsafe extern "C" {
     fn on_exit(function: AtExit, argument: *mut c_void) -> c_int;
 }
 
-/// What is called when the process exits, with its status.
+/// A function that is called when the process exits, with its status.
 type AtExit = extern "C" fn(c_int, *mut c_void);
 
 /// Joins the job, in the first life only. `leave` is called when the process exits by `exit` or by returning from `main`,
