@@ -102,6 +102,11 @@ impl Engine {
         mem::replace(&mut self.issued, issued) != issued
     }
 
+    /// Whether messages wait that the last drain has not tried.
+    pub(crate) fn has_untried(&self) -> bool {
+        self.outbox.leaves_some_out()
+    }
+
     /// A number for a lane; `further` counts its operations on further rails. All rails give the same number.
     pub(crate) fn enlist(&mut self, account: Arc<Account>, further: &Arc<Account>) -> u32 {
         for rail in &mut self.further {

@@ -28,6 +28,10 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// message that waits in a batch goes at the end of this at the latest.
 const WHILE_ISSUING: Duration = Duration::from_micros(200);
 
+/// How long the thread sleeps at most while messages wait that its turn has not tried: the queue does not tell that one can go. Chosen: the
+/// tries of a turn take some tens of microseconds.
+const BETWEEN_TRIES: Duration = Duration::from_millis(1);
+
 /// The state that the parts of a fabric share.
 pub(crate) struct Net {
     pub(crate) me: u32,
@@ -231,6 +235,7 @@ impl Drive for Net {
         match &self.descriptors {
             _ if done > 0 || !engine.active_messages.is_empty() => NextStep::Again,
             Some(_) if engine.has_issued() => NextStep::Backoff(WHILE_ISSUING),
+            Some(_) if engine.has_untried() => NextStep::Sleep(BETWEEN_TRIES),
             Some(_) => NextStep::Sleep(PATIENCE),
             None => NextStep::Backoff(self.backoff.next()),
         }
