@@ -115,7 +115,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     open_with(library(participant.pes)?, participant.me, participant.give_up(), &selection)
 }
 
-/// Operations that are under way at once, as many more where these are all of one PE, and messages that may come at once; less where the
+/// Operations that are under way at once, as many more for PEs that have few of them, and messages that may come at once; less where the
 /// endpoint allows less.
 const DEPTH: Depth = Depth { issued: 512, kept: 32, receives: 128 };
 

@@ -14,7 +14,7 @@ pub(crate) const ROOM: usize = 4096;
 /// The same for a message where the network's software carries it: such rooms need no memory that is locked.
 pub(crate) const LONG_ROOM: usize = 16 << 10;
 
-/// The slots of those kept that operations on one PE may have. Chosen.
+/// The slots that operations on one PE may have, of all, where they take those that are kept. Chosen.
 const KEPT_EACH: usize = 4;
 
 /// The use of a slot.
@@ -68,15 +68,15 @@ pub(crate) struct OperationSlot {
 
 /// All slots, and the bytes that belong to them.
 ///
-/// The last ones are kept for PEs that have few of them. Operations on a PE that is stopped may have all the others for as long as it is.
-/// Operations of other threads, and the answers to other PEs, go on by these.
+/// The last ones are kept for PEs that have few slots. Operations on PEs that are stopped may have all the others for as long as these are.
+/// Operations of other threads, and the answers to other PEs, go on by those that are kept. A stopped PE that has others gets none of them: a
+/// node may have as many PEs as slots are kept.
 pub(crate) struct OperationSlots {
     slots: *mut OperationSlot,
     count: usize,
-    /// How many are not kept, and the first of those that are.
-    usual: usize,
+    /// The first of those that are kept.
     first_kept: *mut OperationSlot,
-    /// The first free one of them; null: none is.
+    /// The first free one of those; null: none is.
     kept: *mut OperationSlot,
     bytes: *mut u8,
     /// Bytes of each, at least [`ROOM`].
@@ -107,7 +107,7 @@ impl OperationSlots {
         let slots = Box::leak((0..count).map(empty).collect::<Box<[_]>>()).as_mut_ptr();
         let first_kept = slots.wrapping_add(usual);
         let (kept, free) = (ptr::null_mut(), ptr::null_mut());
-        let mut all = Self { slots, count, usual, first_kept, kept, bytes, room, free, taken: count, moving: 0 };
+        let mut all = Self { slots, count, first_kept, kept, bytes, room, free, taken: count, moving: 0 };
         for number in (0..count).rev() {
             // SAFETY: the slot is one of those that were just made, and nobody has it.
             unsafe { all.give_back(slots.add(number)) };
@@ -136,13 +136,16 @@ impl OperationSlots {
         Some(slot)
     }
 
-    /// One of the slots that are kept, for a PE that has few of them.
+    /// One of the slots that are kept, for a PE that has few slots.
     #[cold]
     pub(crate) fn take_kept(&mut self, used_for: SlotUse) -> Option<*mut OperationSlot> {
         let pe = used_for.pe()?;
-        let its = self.in_use().skip(self.usual).filter(|(used_for, _)| used_for.pe() == Some(pe)).count();
         let slot = self.kept;
-        if slot.is_null() || its >= KEPT_EACH {
+        if slot.is_null() {
+            return None;
+        }
+        let its = self.in_use().filter(|(used_for, _)| used_for.pe() == Some(pe)).take(KEPT_EACH).count();
+        if its == KEPT_EACH {
             return None;
         }
         // SAFETY: the slot is free, so neither libfabric nor anybody else has it.
@@ -249,4 +252,38 @@ impl Drop for OperationSlots {
 /// The context that libfabric is given, and gives back.
 pub(crate) fn context(operation: *mut OperationSlot) -> *mut c_void {
     operation.cast()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each got some more of those that are kept, so that the PEs of a node that was stopped had all.
+    #[test]
+    fn pes_that_have_many_slots_get_none_of_those_that_are_kept() {
+        const STOPPED: u32 = 8;
+        const USUAL: usize = STOPPED as usize * KEPT_EACH;
+        let mut slots = OperationSlots::new(USUAL, 2 * KEPT_EACH, 64);
+        let find = |slots: &mut OperationSlots, used_for| slots.take(used_for).or_else(|| slots.take_kept(used_for));
+        let put = |pe| SlotUse::Put { account: 0, pe };
+        let theirs: Vec<_> =
+            (0..STOPPED).cycle().take(USUAL).map(|pe| find(&mut slots, put(pe)).expect("there is room")).collect();
+        for pe in 0..STOPPED {
+            assert!(find(&mut slots, put(pe)).is_none() && find(&mut slots, SlotUse::Send { pe }).is_none(), "PE {pe}");
+        }
+        let answer = SlotUse::Send { pe: STOPPED };
+        let answers: Vec<_> =
+            (0..KEPT_EACH).map(|_| find(&mut slots, answer).expect("slots are kept for answers")).collect();
+        assert!(find(&mut slots, answer).is_none(), "the others are for other PEs");
+        assert!(find(&mut slots, put(STOPPED + 1)).is_some());
+        for slot in answers {
+            // SAFETY: the slot was taken, and libfabric has never had it.
+            unsafe { slots.give_back(slot) };
+        }
+        assert_eq!(slots.under_way(), USUAL + 1);
+        assert!(slots.take(answer).is_none(), "they are kept again");
+        // SAFETY: the slot was taken, and libfabric has never had it.
+        unsafe { slots.give_back(theirs[0]) };
+        assert_eq!(slots.take(put(0)), Some(theirs[0]));
+    }
 }
