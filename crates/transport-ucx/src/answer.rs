@@ -88,6 +88,16 @@ impl LateAnswers {
         self.are_due.load(Ordering::Relaxed)
     }
 
+    /// Takes those that wait for this PE.
+    #[cold]
+    pub(crate) fn take_for(&self, pe: u32) -> Vec<SentAnswer> {
+        let mut waiting = self.waiting.lock();
+        let (its, others) = mem::take(&mut *waiting).into_iter().partition(|&(to, _)| to == pe);
+        *waiting = others;
+        self.are_due.store(!waiting.is_empty(), Ordering::Relaxed);
+        its.into_iter().map(|(_, answer)| answer).collect()
+    }
+
     /// Takes those that wait, with the PEs that they are for.
     pub(crate) fn take(&self) -> Vec<(u32, SentAnswer)> {
         if !self.are_due() {

@@ -103,7 +103,7 @@ impl Net {
         let take = |question: AskMessage, data: &[u8]| {
             if let Some(answer) = self.take(question, data) {
                 // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
-                unsafe { self.answer(question.pe, reply, answer) };
+                unsafe { self.answer(question, reply, answer) };
             }
         };
         if !matches!(question.ask, Ask::Many) {
@@ -128,20 +128,24 @@ impl Net {
     pub(crate) unsafe fn refuse(&self, question: AskMessage, wrong: OutOfRange, reply: Option<ucp_ep_h>) {
         let header = AnswerMessage { pe: self.peers.me, number: question.number, outcome: Err(wrong) }.encode();
         // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
-        unsafe { self.answer(question.pe, reply, SentAnswer { header, keys: Vec::new() }) };
+        unsafe { self.answer(question, reply, SentAnswer { header, keys: Vec::new() }) };
     }
 
     /// Answers a PE by the endpoint that its message names. That to a message in one piece waits for the serving channel: a callback cannot
-    /// connect.
+    /// connect. It goes in front of the answer to a later question of the same channel, which acknowledges what was sent before.
     ///
     /// # Safety
     /// The caller is a callback of the serving worker, and the endpoint `reply` is open.
-    unsafe fn answer(&self, pe: u32, reply: Option<ucp_ep_h>, answer: SentAnswer) {
-        match reply {
-            // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
-            Some(reply) => unsafe { self.answers.send(self.context.ucx, reply, answer) },
-            None => self.late_answers.add(pe, answer),
+    unsafe fn answer(&self, question: AskMessage, reply: Option<ucp_ep_h>, answer: SentAnswer) {
+        let Some(reply) = reply else { return self.late_answers.add(question.pe, answer) };
+        if self.late_answers.are_due() && question.is_by_serving() {
+            for late in self.late_answers.take_for(question.pe) {
+                // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
+                unsafe { self.answers.send(self.context.ucx, reply, late) };
+            }
         }
+        // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
+        unsafe { self.answers.send(self.context.ucx, reply, answer) };
     }
 
     /// Sends the answers that wait for the serving channel.

@@ -21,7 +21,7 @@ use oxshmem_ucx_sys::{
 use super::reached::ReachedPeer;
 use super::{COPIED, Channel, Inbox, lost};
 use crate::answer::{AnswerSender, SentAnswer};
-use crate::message::{ASK, AnswerMessage, Ask, AskMessage, HEADER};
+use crate::message::{ASK, AnswerMessage, Ask, AskMessage, BY_SERVING, HEADER};
 use crate::objects::{blank, finish, start_owning};
 use crate::peers::Directory;
 
@@ -224,7 +224,7 @@ impl Channel {
 
     /// The number and the header of the next question.
     pub(super) fn number(&mut self, peers: &Directory, ask: Ask, answered: bool) -> (u64, [u8; HEADER]) {
-        let number = self.asked;
+        let number = self.asked | if self.serves { BY_SERVING } else { 0 };
         self.asked += 1;
         (number, AskMessage { pe: peers.me, number, ask, answered }.encode())
     }

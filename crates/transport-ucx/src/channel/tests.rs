@@ -711,6 +711,33 @@ fn short_messages_of_the_serving_channel_arrive_in_order_and_fail_aloud() {
     assert!(refused.is_none_or(|refused| refused.contains("outside its registered memory")));
 }
 
+/// The answer to a question acknowledged a message in one piece whose refusal had not gone, so that a wait for both went well.
+#[test]
+fn a_message_in_one_piece_that_fails_says_so_before_it_is_acknowledged() {
+    let mut target = vec![0_u8; 64];
+    let source = [1_u8; 8];
+    let refused = alone(&mut target, |stage| {
+        let options = LaneOptions { rarely_completed: true };
+        let shared = stage.net.take_channel(options).expect("there are workers");
+        let peers = &stage.net.peers;
+        // SAFETY: the source lives longer than the channel.
+        unsafe { shared.lock().put_unacknowledged(peers, &put(at(1 << 20), &source), None) }.expect("there is room");
+        // An answer that waits for a turn of the serving channel does not go: the lane alone moves that on.
+        let refused = loop {
+            if let Err(error) = shared.lock().progress(peers) {
+                break error.to_string();
+            }
+            assert!(shared.lock().outstanding() > 0, "a message that has failed is acknowledged");
+        };
+        while shared.lock().outstanding() > 0 {
+            let _ = shared.lock().progress(peers);
+        }
+        assert!(!stage.net.late_answers.are_due(), "its answer waits");
+        refused
+    });
+    assert!(refused.is_none_or(|refused| refused.contains("outside its registered memory")));
+}
+
 /// UCX's receipt where it has no memory left.
 unsafe extern "C" fn receive_nothing(
     _worker: ucp_worker_h,
