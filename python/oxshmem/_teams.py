@@ -18,7 +18,10 @@ _Kind = TypeVar("_Kind", bound="Team")
 
 
 def _config(name: str, num_contexts: int) -> NDArray[Any]:
-    return np.array([c_int(num_contexts, name, "num_contexts")], dtype=np.int32)
+    number = c_int(num_contexts, name, "num_contexts")
+    if number < 0:  # the library would end the job
+        raise ValueError(f"{name}: num_contexts is {number}; a team has 0 contexts or more")
+    return np.array([number], dtype=np.int32)
 
 
 class Team(_start.InProcess):

@@ -134,6 +134,8 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.TEAM_WORLD.split(0, 1 << 31), OverflowError, "Team.split: the key is 2147483648, which does not fit"),
             (lambda: shmem.TEAM_WORLD.split_2d(1 << 32), OverflowError, "Team.split_2d: the width is 4294967296, which does not fit"),
             (lambda: shmem.TEAM_WORLD.split_strided(0, 1, 1, np.int64(1 << 32)), OverflowError, "num_contexts is 4294967296"),  # type: ignore[arg-type]
+            (lambda: shmem.TEAM_WORLD.split_strided(0, 1, 1, -1), ValueError, "Team.split_strided: num_contexts is -1; a team has 0"),
+            (lambda: shmem.TEAM_WORLD.split_2d(1, -4), ValueError, "Team.split_2d: num_contexts is -4; a team has 0"),
             (lambda: shmem.TEAM_WORLD.translate_pe(1 << 32), OverflowError, "Team.translate_pe: the PE is 4294967296, which"),
             (lambda: shmem.TEAM_WORLD.translate_pe(0, outside), RuntimeError, "Team.translate_pe: this PE is not in the team"),
             (lambda: shmem4py.TEAM_WORLD.translate_pe(0, shmem4py.TEAM_INVALID), RuntimeError, "this PE is not in the team"),
