@@ -56,6 +56,13 @@ static race_threaded: AtomicU32 = AtomicU32::new(0);
 /// The strands of threads that may be joined, by the thread's handle.
 static THREADS: Mutex<Option<JoinableThreads>> = Mutex::new(None);
 
+/// The caller is in the detector meanwhile: a handler of a signal on a thread that is no strand yet would make it one, and wait for the lock.
+fn with_threads<R>(work: impl FnOnce(&mut JoinableThreads) -> R) -> R {
+    let _inside = step_inside();
+    let mut threads = THREADS.lock();
+    work(threads.get_or_insert_default())
+}
+
 /// The number of the present life.
 fn life() -> u32 {
     node::current().map_or(NO_LIFE, |node| node.life)
@@ -121,7 +128,7 @@ pub(crate) fn begin_first() {
 
 /// The caller may be joined by its handle.
 fn add_this(strand: u32) {
-    THREADS.lock().get_or_insert_default().add(standard::this_thread(), strand);
+    with_threads(|threads| threads.add(standard::this_thread(), strand));
 }
 
 /// Whether the caller has initialised the library, in whatever strand it is now.
@@ -137,31 +144,30 @@ pub(crate) fn is_first() -> bool {
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn race_thread_made(thread: u64, strand: u32, is_known: *mut bool) -> bool {
-    let mut threads = THREADS.lock();
     // SAFETY: the caller promises that it is there, and that only this function uses it: one thread at a time, under the lock.
-    threads.get_or_insert_default().add_once(thread, strand, unsafe { &mut *is_known })
+    with_threads(|threads| threads.add_once(thread, strand, unsafe { &mut *is_known }))
 }
 
 /// The thread with this handle is about to be detached.
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_thread_detached(thread: u64) {
-    THREADS.lock().get_or_insert_default().forget(thread);
+    with_threads(|threads| threads.forget(thread));
 }
 
 /// The thread that the caller is about to join, as far as it is known.
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_thread_known(thread: u64) -> u64 {
-    THREADS.lock().get_or_insert_default().known(thread)
+    with_threads(|threads| threads.known(thread))
 }
 
 /// The strand of a thread that the caller has joined; `known` is the answer of [`race_thread_known`] before that.
 pub(crate) fn joined(thread: u64, known: u64) -> Option<u32> {
-    THREADS.lock().get_or_insert_default().joined(thread, known)
+    with_threads(|threads| threads.joined(thread, known))
 }
 
 /// Forgets the threads of another life.
 pub(crate) fn forget_all() {
-    THREADS.lock().get_or_insert_default().forget_all();
+    with_threads(JoinableThreads::forget_all);
 }
