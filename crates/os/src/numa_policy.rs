@@ -12,7 +12,7 @@ const FLAGS: libc::c_int = libc::MPOL_F_STATIC_NODES | libc::MPOL_F_RELATIVE_NOD
 /// Whether somebody has chosen the nodes of the calling thread. Otherwise a page comes from the node of the processor that touches it
 /// first.
 pub fn is_chosen() -> bool {
-    policy().is_some_and(|(mode, nodes)| match mode {
+    policy().is_some_and(|(mode, nodes)| match mode & !FLAGS {
         libc::MPOL_DEFAULT | libc::MPOL_LOCAL => false,
         // An older word for the local node.
         libc::MPOL_PREFERRED => !nodes.is_empty(),
@@ -20,12 +20,14 @@ pub fn is_chosen() -> bool {
     })
 }
 
-/// The nodes from which alone the calling thread gets pages, if it has such a policy.
+/// The nodes from which alone the calling thread gets pages, if it has such a policy. The nodes of a relative one are not known: they count
+/// from the first one that a cpuset leaves.
 pub(crate) fn bound_to() -> Option<Vec<u32>> {
-    policy().filter(|(mode, _)| *mode == libc::MPOL_BIND).map(|(_, nodes)| nodes)
+    let is_bound = |mode: libc::c_int| mode & !FLAGS == libc::MPOL_BIND && mode & libc::MPOL_F_RELATIVE_NODES == 0;
+    policy().filter(|(mode, _)| is_bound(*mode)).map(|(_, nodes)| nodes)
 }
 
-/// The policy of the calling thread, and its nodes. `None`: the system does not tell, as in some containers.
+/// The policy of the calling thread with its flags, and its nodes. `None`: the system does not tell, as in some containers.
 fn policy() -> Option<(libc::c_int, Vec<u32>)> {
     let mut mode: libc::c_int = 0;
     let mut mask: [libc::c_ulong; NODES / BITS] = [0; NODES / BITS];
@@ -33,7 +35,7 @@ fn policy() -> Option<(libc::c_int, Vec<u32>)> {
     // SAFETY: the kernel writes a number and so many bits, both to variables of ours. Without flags it looks at no address.
     unsafe { syscall!(syscall(libc::SYS_get_mempolicy, &mut mode, mask.as_mut_ptr(), NODES, nowhere, flags)) }.ok()?;
     let is_set = |node: &u32| mask[*node as usize / BITS] >> (*node as usize % BITS) & 1 == 1;
-    Some((mode & !FLAGS, (0..NODES as u32).filter(is_set).collect()))
+    Some((mode, (0..NODES as u32).filter(is_set).collect()))
 }
 
 #[cfg(test)]
@@ -57,6 +59,7 @@ mod tests {
             let policies = [
                 (libc::MPOL_BIND, 1),
                 (libc::MPOL_BIND | libc::MPOL_F_STATIC_NODES, 1),
+                (libc::MPOL_BIND | libc::MPOL_F_RELATIVE_NODES, 1),
                 (libc::MPOL_INTERLEAVE, 1),
                 (libc::MPOL_PREFERRED, 1),
                 (libc::MPOL_PREFERRED, 0),
@@ -70,8 +73,9 @@ mod tests {
             return not_run("this system has no memory policies");
         }
         let first = || Some(vec![0_u32]);
-        let expected =
-            [(true, first()), (true, first()), (true, None), (true, None), (false, None), (false, None), (false, None)];
-        assert_eq!(seen, expected.map(Some));
+        let (chosen, not_chosen) = ((true, None), (false, None));
+        let others = [chosen.clone(), chosen.clone(), chosen, not_chosen.clone(), not_chosen.clone(), not_chosen];
+        let expected = [[(true, first()), (true, first())].as_slice(), &others].concat();
+        assert_eq!(seen.to_vec(), expected.into_iter().map(Some).collect::<Vec<_>>());
     }
 }
