@@ -10,7 +10,7 @@ use std::fs;
 use oxshmem_base::size;
 
 use crate::cgroup::{self, Hierarchies};
-use crate::memory::{free_huge_pages, huge_pages, page_size};
+use crate::memory::{free_huge_pages, huge_pages, huge_pages_to_make, page_size};
 
 pub use limit::Limit;
 use numa_nodes::NumaNodes;
@@ -23,8 +23,8 @@ pub struct Limits(LimitSource);
 #[derive(Debug)]
 enum LimitSource {
     Ordinary(Hierarchies, Option<NumaNodes>),
-    /// Pages of this size come from a reserve of their own.
-    HugePages(u64, Hierarchies),
+    /// Pages of this size come from a reserve of their own, of which each NUMA node has a part.
+    HugePages(u64, Hierarchies, Option<NumaNodes>),
 }
 
 /// Identities of limits that are no control groups, whose identities are hashes. That of NUMA nodes begins a hash of their numbers.
@@ -35,10 +35,11 @@ const NUMA_NODES: u64 = 3;
 impl Limits {
     /// Those of memory in pages of this size.
     pub fn of_pages(size: u64) -> Limits {
+        let (groups, nodes) = (Hierarchies::of_this_process(), NumaNodes::of_this_thread());
         if size > page_size() as u64 {
-            Limits(LimitSource::HugePages(size, Hierarchies::of_this_process()))
+            Limits(LimitSource::HugePages(size, groups, nodes))
         } else {
-            Limits(LimitSource::Ordinary(Hierarchies::of_this_process(), NumaNodes::of_this_thread()))
+            Limits(LimitSource::Ordinary(groups, nodes))
         }
     }
 
@@ -46,7 +47,7 @@ impl Limits {
     pub fn without_nodes(self) -> Limits {
         match self.0 {
             LimitSource::Ordinary(groups, _) => Limits(LimitSource::Ordinary(groups, None)),
-            LimitSource::HugePages(..) => self,
+            LimitSource::HugePages(size, groups, _) => Limits(LimitSource::HugePages(size, groups, None)),
         }
     }
 
@@ -57,13 +58,14 @@ impl Limits {
                 let nodes = nodes.as_ref().and_then(NumaNodes::look);
                 std::iter::once(machine()).chain(nodes).chain(groups.memory()).collect()
             }
-            LimitSource::HugePages(size, groups) => {
+            LimitSource::HugePages(size, groups, nodes) => {
                 let [free, whole] =
                     [free_huge_pages(*size), huge_pages(*size)].map(|pages| pages.saturating_mul(*size));
                 let limited_by = "/sys/kernel/mm/hugepages".to_owned();
                 // The kernel takes nothing from this reserve for itself, and refuses requests where it ends.
                 let reserved = Limit { identity: HUGE_PAGES, whole, free, reserve: 0, limited_by };
-                std::iter::once(reserved).chain(groups.huge_pages(*size)).collect()
+                let nodes = nodes.as_ref().and_then(|nodes| nodes.look_at_huge_pages(*size, huge_pages_to_make(*size)));
+                std::iter::once(reserved).chain(nodes).chain(groups.huge_pages(*size)).collect()
             }
         }
     }

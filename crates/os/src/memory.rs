@@ -325,9 +325,12 @@ pub fn huge_page_sizes() -> Vec<u64> {
 /// asked for.
 pub fn free_huge_pages(size: u64) -> u64 {
     let reserved = huge_page_count(size, "free_hugepages").saturating_sub(huge_page_count(size, "resv_hugepages"));
-    let surplus =
-        huge_page_count(size, "nr_overcommit_hugepages").saturating_sub(huge_page_count(size, "surplus_hugepages"));
-    reserved + surplus
+    reserved + huge_pages_to_make(size)
+}
+
+/// How many more huge pages of this many bytes the kernel makes when they are asked for.
+pub(crate) fn huge_pages_to_make(size: u64) -> u64 {
+    huge_page_count(size, "nr_overcommit_hugepages").saturating_sub(huge_page_count(size, "surplus_hugepages"))
 }
 
 /// How many huge pages of this many bytes there are.

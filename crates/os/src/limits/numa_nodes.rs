@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::{Limit, NUMA_NODES};
-use crate::{kernel_text, numa_policy};
+use crate::{cgroup, kernel_text, numa_policy};
 
 /// The nodes of the calling thread, which are some of those that have memory.
 #[derive(Debug)]
@@ -49,6 +49,20 @@ impl NumaNodes {
         }
         let limited_by = if let [one] = self.numbers[..] { self.file(one) } else { self.folder.clone() };
         Some(Limit::new(self.identity(), whole, free.min(whole), limited_by.display().to_string()))
+    }
+
+    /// Their huge pages of this many bytes, of which the kernel can make so many more. It refuses requests where they end.
+    pub(super) fn look_at_huge_pages(&self, size: u64, more: u64) -> Option<Limit> {
+        let part = |node: u32| self.folder.join(format!("node{node}/hugepages/hugepages-{}kB", size / 1024));
+        let count = |what: &str| -> Option<u64> {
+            let of_node = |&node: &u32| cgroup::number(&fs::read_to_string(part(node).join(what)).ok()?);
+            self.numbers.iter().map(of_node).sum()
+        };
+        let pages = [count("nr_hugepages")?, count("free_hugepages")?];
+        let [whole, free] = pages.map(|pages| pages.saturating_add(more).saturating_mul(size));
+        let limited_by = if let [one] = self.numbers[..] { part(one) } else { self.folder.clone() };
+        let limited_by = limited_by.display().to_string();
+        Some(Limit { identity: self.identity(), whole, free, reserve: 0, limited_by })
     }
 
     fn file(&self, node: u32) -> PathBuf {
@@ -126,6 +140,23 @@ mod tests {
         let within = bound(&folder, "0-1", Some(&[1])).expect("there are others");
         assert_eq!(Some(within), limit(&folder, "1"));
         assert_eq!(bound(&folder, "0-1", Some(&[4])), None);
+    }
+
+    #[test]
+    fn huge_pages_of_other_nodes_are_not_to_be_had() {
+        let folder = machine();
+        for (node, all, free) in [(0, 8, 5), (1, 0, 0), (4, 2, 1)] {
+            let file = |name: &str| format!("node{node}/hugepages/hugepages-2048kB/{name}");
+            folder.write(file("nr_hugepages"), format!("{all}\n"));
+            folder.write(file("free_hugepages"), format!("{free}\n"));
+        }
+        let look = |allowed: &str, size, more| {
+            let nodes = NumaNodes::of(&format!("Mems_allowed_list:\t{allowed}\n"), None, &folder).expect("others");
+            nodes.look_at_huge_pages(size, more).map(|limit| (limit.whole >> 20, limit.free >> 20, limit.reserve))
+        };
+        assert_eq!([look("1", 2 << 20, 0), look("1", 2 << 20, 3)], [Some((0, 0, 0)), Some((6, 6, 0))]);
+        assert_eq!(look("0,4", 2 << 20, 0), Some((20, 12, 0)));
+        assert_eq!(look("0", 1 << 30, 0), None);
     }
 
     #[test]

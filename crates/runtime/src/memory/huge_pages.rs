@@ -5,8 +5,8 @@ use oxshmem_base::{Error, size};
 use oxshmem_os::limits::Limits;
 use oxshmem_os::memory;
 
-/// The huge pages for the heap. `None`: small ones, because the user wants no others, or the system has none free, or the control groups
-/// allow none.
+/// The huge pages for the heap. `None`: small ones, because the user wants no others, or the system has none free, or the NUMA nodes of the
+/// program have none, or the control groups allow none.
 pub(super) fn choose(settings: &Settings) -> Result<Option<u64>, Error> {
     let (sizes, default) = (memory::huge_page_sizes(), memory::huge_page_size());
     if !settings.huge_pages {
