@@ -187,7 +187,11 @@ pub(crate) fn finalize(call: &'static str, others: OtherCalls) {
     match *inits {
         // The exit has been the finalize of a program that began with `start_pes`.
         0 if EXITS.load(Relaxed) => {}
-        0 => outside::nothing_to_end(call),
+        0 => {
+            // The exit of the process, meanwhile, would take the lock for that of an init or a finalize.
+            drop(inits);
+            outside::nothing_to_end(call);
+        }
         1 => {
             request::complete_all(call);
             // After this barrier a PE no longer serves its peers.
