@@ -29,6 +29,28 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     size::parse(text).map_err(|error| error.in_one_line())
 }
 
+/// The longest array or block of a simulation: one message with those of 2^24 PEs has fewer than 2^64 bytes.
+const LONGEST: u64 = 1 << 38;
+
+/// As [`bytes`], for a simulation.
+pub fn simulated_bytes(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        bytes if bytes <= LONGEST => Ok(bytes),
+        bytes => {
+            Err(format!("{} are more than the {} that are simulated", size::display(bytes), size::display(LONGEST)))
+        }
+    }
+}
+
+/// The longest time within which PEs arrive. Arrivals are kept in single precision, so a longer one would hide the messages.
+const LONGEST_SKEW: f64 = 1e9;
+
+/// Nanoseconds within which PEs arrive.
+pub fn skew(text: &str) -> Result<f64, String> {
+    let skew = text.parse().ok().filter(|skew| (0.0..=LONGEST_SKEW).contains(skew));
+    skew.ok_or_else(|| format!("`{text}` is not a number of nanoseconds from 0 to {LONGEST_SKEW}"))
+}
+
 /// The collective of this name, or of an operation of this name.
 pub fn collective(name: &str) -> Result<Collective, String> {
     let known = COLLECTIVES.iter().chain(&OPERATIONS).find(|(known, _)| *known == name);
@@ -104,6 +126,18 @@ mod tests {
         assert!(table.contains("simulated, not measured") && drawing.contains("simulated"), "{table}");
         // Each PE puts in each of 10 and 12 rounds.
         assert!(table.contains("10240") && table.contains("49152"), "{table}");
+    }
+
+    #[test]
+    fn what_a_simulation_cannot_count_is_refused() {
+        assert_eq!(simulated_bytes("256G"), Ok(LONGEST));
+        for text in ["257G", "18446744073709551615", "lots"] {
+            assert!(simulated_bytes(text).is_err(), "{text}");
+        }
+        assert_eq!([skew("0"), skew("2.5e3"), skew("1e9")], [Ok(0.0), Ok(2500.0), Ok(1e9)]);
+        for text in ["nan", "inf", "-5", "1.1e9", ""] {
+            assert!(skew(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -119,10 +119,10 @@ struct Simulate {
     #[arg(long, value_name = "MACHINE", conflicts_with_all = ["algorithm", "network", "skew"])]
     node: Option<String>,
     /// Bytes of the array, or of one PE's block: 65536, 64K or 1M
-    #[arg(long, default_value = "8", value_parser = schedules::bytes)]
+    #[arg(long, default_value = "8", value_parser = schedules::simulated_bytes)]
     bytes: u64,
     /// PEs arrive at random within this many nanoseconds
-    #[arg(long, value_name = "NS", default_value = "0")]
+    #[arg(long, value_name = "NS", default_value = "0", value_parser = schedules::skew)]
     skew: f64,
     /// Draw the comparison into this file
     #[arg(long, value_name = "FILE")]
@@ -139,6 +139,9 @@ struct Simulate {
     start: bool,
 }
 
+/// The most elements of one PE in printed steps: places in the memory of 1024 PEs' blocks are far below 2^64.
+const MOST_ELEMENTS: u64 = 1 << 32;
+
 #[derive(Args)]
 struct Steps {
     /// The collective, where the schedule serves several
@@ -151,7 +154,7 @@ struct Steps {
     #[arg(long, default_value = "4", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pes: u32,
     /// Elements of the array, or of one PE's block
-    #[arg(long, default_value = "4")]
+    #[arg(long, default_value = "4", value_parser = clap::value_parser!(u64).range(..=MOST_ELEMENTS))]
     count: u64,
     /// The root of a broadcast
     #[arg(long, default_value = "0")]
