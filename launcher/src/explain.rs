@@ -43,9 +43,9 @@ impl OwnRows {
     fn read(table: Option<&str>, settings: &Settings) -> Result<Self, Error> {
         let mut own = Self::default();
         match (table, &settings.tuning_file) {
-            (Some(name), _) => own.rows = from_file(name)?,
+            (Some(name), _) => own.rows = rows_of(name)?,
             (None, Some(name)) => {
-                own.rows = from_file(name)?;
+                own.rows = rows_of(name)?;
                 own.told += &format!("own rows are those of SHMEM_TUNING={name}\n");
             }
             (None, None) => {}
@@ -61,7 +61,8 @@ impl OwnRows {
     }
 }
 
-fn from_file(name: &str) -> Result<Vec<Row>, Error> {
+/// The rows of a table for `SHMEM_TUNING`.
+pub(crate) fn rows_of(name: &str) -> Result<Vec<Row>, Error> {
     let text = file::read(name).map_err(|error| {
         Error::new(format!("the table {name} cannot be read"))
             .because(error)

@@ -8,6 +8,8 @@ use oxshmem_schedule::choose;
 use oxshmem_topology::{Discovered, discover};
 use serde_json::{Value, json};
 
+use crate::explain;
+
 /// The programs that start PEs, as they are found in PATH, and how they reach us.
 const LAUNCHERS: [(&str, &str); 6] = [
     ("oshrun", "our own"),
@@ -151,7 +153,7 @@ fn variables() -> Value {
 /// Why a job refuses this value of a variable.
 fn refusal(name: &str, value: &str) -> Option<String> {
     let error = match Settings::from_vars(std::iter::once((name.to_owned(), value.to_owned()))) {
-        Ok((settings, _)) => unknown_algorithm(&settings)?,
+        Ok((settings, _)) => unknown_algorithm(&settings).or_else(|| unusable_table(&settings))?,
         Err(error) => error,
     };
     Some(error.reason().unwrap_or(error.what()).to_owned())
@@ -163,6 +165,11 @@ fn unknown_algorithm(settings: &Settings) -> Option<Error> {
         let possible = choose::prefer(&mut Vec::new(), collectives, name).err()?;
         Some(Algorithms::unknown(family, name, &possible))
     })
+}
+
+/// The error about a table that cannot be used. The library reads it when it makes its choice.
+fn unusable_table(settings: &Settings) -> Option<Error> {
+    explain::rows_of(settings.tuning_file.as_ref()?).err()
 }
 
 fn plain(value: &Value) -> String {
@@ -183,6 +190,7 @@ mod tests {
         );
         assert_eq!(refusal("SHMEM_BCAST_ALGORITHM", "tree-3"), None);
         assert!(refusal("SHMEM_BCAST_ALGO", "ring").is_some_and(|why| why.contains("scatter-gather")));
+        assert!(refusal("SHMEM_TUNING", "/nowhere/table").is_some() && refusal("SHMEM_TUNING", "/dev/null").is_some());
         let variable = json!({ "name": "V", "meaning": "M", "set_by": "V", "value": "9", "refused": "it wants 0" });
         let text = as_text(&json!({ "variables": [variable] }));
         assert!(text.contains("[set: V=9, which ends every job: it wants 0]"), "{text}");
