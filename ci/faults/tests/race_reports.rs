@@ -89,6 +89,9 @@ fn reports_are_written_as_json_left_out_and_counted_as_the_user_asks() {
     // A full disk takes the lines away, and not the status.
     let words = ["-c", "exec \"$0\" letter wrong 2>/dev/full"].map(OsStr::new).into_iter().chain([LEVELS.as_os_str()]);
     Job::new("-n 2").env("SHMEM_RACE_STATUS", "many").run(Path::new("sh"), words).expect(FOUND);
+    // An empty value is none.
+    let ended = Job::new("-n 2").env("SHMEM_RACE_STATUS", "").run(&LEVELS, ["letter", "wrong"]).expect(FOUND);
+    assert!(!ended.stderr.contains("SHMEM_RACE_STATUS"), "{ended}");
 }
 
 #[test]

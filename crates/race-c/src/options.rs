@@ -16,7 +16,12 @@ const FOUND: c_int = 66;
 pub(crate) fn status() -> c_int {
     static STATUS: OnceLock<c_int> = OnceLock::new();
     *STATUS.get_or_init(|| {
-        let Ok(text) = std::env::var("SHMEM_RACE_STATUS") else { return FOUND };
+        let text = std::env::var_os("SHMEM_RACE_STATUS").unwrap_or_default();
+        let text = text.to_string_lossy();
+        // As of other variables, an empty value is none.
+        if text.trim().is_empty() {
+            return FOUND;
+        }
         text.trim().parse().ok().filter(|status| (0..256).contains(status)).unwrap_or_else(|| {
             process::say(&format!(
                 "oxshmem: SHMEM_RACE_STATUS is not set to a number from 0 to 255, but to `{text}`; it stays {FOUND}\n"
