@@ -82,6 +82,9 @@ fn doctor_4_the_worst_comes_first() {
     let first_good = lines.iter().position(|line| line.starts_with("good"));
     let last_warning = lines.iter().rposition(|line| line.starts_with("warning"));
     assert!(last_warning < first_good, "{ended}");
+    // PEs raise a soft limit themselves.
+    let ended = Job::under("-Sn 256", "oxshmem").run(Path::new("doctor"), [""; 0]).expect(0);
+    assert!(!ended.stdout.contains("open files: limit: 256"), "{ended}");
 }
 
 #[test]

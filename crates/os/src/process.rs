@@ -224,6 +224,11 @@ pub fn lockable() -> Option<u64> {
     rustix::process::getrlimit(Resource::Memlock).current
 }
 
+/// How many files this process may open when it has raised its limit; `None` is any number.
+pub fn openable() -> Option<u64> {
+    rustix::process::getrlimit(Resource::Nofile).maximum
+}
+
 /// How many bytes of addresses this process may have; `None` is any number.
 pub fn addresses() -> Option<u64> {
     rustix::process::getrlimit(Resource::As).current

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use oxshmem_os::{Pages, SharedMemory, cpus, descriptors, interfaces, limits, memory, process};
+use oxshmem_os::{Pages, SharedMemory, cpus, interfaces, limits, memory, process};
 use oxshmem_topology::discover;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub(crate) struct Facts {
     pub(crate) time: u64,
     /// Bytes that a process may lock; `None`: no limit.
     pub(crate) lockable: Option<u64>,
-    /// Descriptors that a process may open.
+    /// Descriptors that a process may open: the library raises the limit as far as this where they might not fit.
     pub(crate) open_files: u64,
     /// Bytes of addresses that a process may have; `None`: no limit.
     #[serde(default)]
@@ -101,7 +101,7 @@ impl Facts {
             host: line("/proc/sys/kernel/hostname"),
             build: build(),
             lockable: process::lockable(),
-            open_files: descriptors::limit(),
+            open_files: process::openable().unwrap_or(u64::MAX),
             addresses: process::addresses(),
             memory: (tightest.free, tightest.limited_by),
             processors: (cpus::usable(), cpus::allowed().len()),

@@ -88,12 +88,19 @@ fn locked(facts: &Facts) -> Diagnosis {
 }
 
 fn files(facts: &Facts) -> Diagnosis {
+    let limit = match facts.open_files {
+        u64::MAX => "unlimited".to_owned(),
+        files => files.to_string(),
+    };
     if facts.open_files < LEAST_FILES {
-        Diagnosis::warning(format!("limit: {}", facts.open_files))
-            .because("a PE has a connection to each peer of other nodes that it talks to")
-            .fix(format!("run `ulimit -n {LEAST_FILES}` before the job, or raise nofile in /etc/security/limits.conf"))
+        Diagnosis::warning(format!("limit: {limit}"))
+            .because("a PE has a connection to each peer of other nodes that it talks to, and may not raise the limit further")
+            .fix(format!(
+                "put `* hard nofile {LEAST_FILES}` into /etc/security/limits.conf and log in again; in a container\n\
+                 docker run --ulimit nofile={LEAST_FILES}"
+            ))
     } else {
-        Diagnosis::good(format!("limit: {}", facts.open_files))
+        Diagnosis::good(format!("limit: {limit}"))
     }
 }
 
