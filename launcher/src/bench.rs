@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use oxshmem_base::{Error, file, size};
+use oxshmem_base::{Error, file};
 use oxshmem_os::process;
 
 use campaign::{Campaign, FORMAT};
@@ -28,6 +28,7 @@ use measure::{Effort, measure};
 use peers::{MessageCarrier, PeerLibrary};
 
 use crate::results;
+use crate::schedules;
 use crate::scratch::Scratch;
 use crate::wrapper::quoted;
 
@@ -112,10 +113,7 @@ const LARGEST: u64 = 1 << 30;
 
 fn sizes(text: &str) -> Result<SweepSizes, String> {
     let size = |part: &str| {
-        let bytes = size::parse(part).map_err(|error| error.in_one_line())?;
-        if let Some(rest) = size::ignored(part) {
-            return Err(format!("`{part}` is not a size: `{rest}` follows its unit"));
-        }
+        let bytes = schedules::bytes(part)?;
         if bytes % WORD == 0 && (WORD..=LARGEST).contains(&bytes) {
             Ok(bytes)
         } else {

@@ -26,7 +26,10 @@ const OPERATIONS: [(&str, Collective); 9] = [
 
 /// A number of bytes, or a size such as 64K or 1M.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    size::parse(text).map_err(|error| error.in_one_line())
+    match size::ignored(text) {
+        Some(rest) => Err(format!("`{text}` is not a size: `{rest}` follows its unit")),
+        None => size::parse(text).map_err(|error| error.in_one_line()),
+    }
 }
 
 /// The longest array or block of a simulation: one message with those of 2^24 PEs has fewer than 2^64 bytes.
@@ -126,6 +129,13 @@ mod tests {
         assert!(table.contains("simulated, not measured") && drawing.contains("simulated"), "{table}");
         // Each PE puts in each of 10 and 12 rounds.
         assert!(table.contains("10240") && table.contains("49152"), "{table}");
+    }
+
+    #[test]
+    fn several_sizes_are_not_taken_for_the_first() {
+        assert_eq!([bytes("4K"), bytes("64"), bytes("1.5MiB")], [Ok(4096), Ok(64), Ok(3 << 19)]);
+        assert_eq!(bytes("4K,8K"), Err("`4K,8K` is not a size: `,8K` follows its unit".into()));
+        assert!(bytes("lots").is_err_and(|why| why.contains("begin with a number")));
     }
 
     #[test]
