@@ -75,6 +75,8 @@ pub(crate) fn from_file(path: &Path) -> Result<Vec<HostEntry>, Error> {
 
 fn from_lines(text: &str) -> Result<Vec<HostEntry>, String> {
     let mut hosts = Vec::new();
+    // Editors of Windows begin a file with this mark, which no screen shows.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (line, number) in text.lines().zip(1..) {
         let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
         let Some(names) = words.next() else { continue };
@@ -261,6 +263,7 @@ mod tests {
     fn hosts_of_a_file() {
         let hosts = from_lines("# two racks\nn1 slots=4\n\nn2:2 # slow\nn[3-4]\n[::1] slots=2\n").unwrap();
         assert_eq!(shown(&hosts), "n1:4 n2:2 n3 n4 ::1:2");
+        assert_eq!(shown(&from_lines("\u{feff}n1:2\r\nn2\r\n").unwrap()), "n1:2 n2");
         for (bad, word) in [
             ("", "no host"),
             ("a\nb lots=4", "line 2"),
