@@ -57,11 +57,24 @@ fn listen(only: Option<IpAddr>, ports: Option<(u16, u16)>) -> Result<TcpListener
             Err(error) => return Err(Error::new(format!("TCP: no port to listen on ({port})")).because(error)),
         }
     }
-    let why = refused.map_or_else(String::new, |error| format!("; the last: {error}"));
+    Err(none_free(ports, refused.as_ref()))
+}
+
+/// The error where all ports are in use; `last`: what the system says of the last one.
+fn none_free(ports: Option<(u16, u16)>, last: Option<&io::Error>) -> Error {
+    let why = last.map_or_else(String::new, |error| format!("; the last: {error}"));
+    let host = interfaces::name();
+    let Some((first, last)) = ports else {
+        return Error::new(format!("TCP: no port is free on {host}"))
+            .because(format!(
+                "all that the system gives a process by itself (sysctl net.ipv4.ip_local_port_range) are in use{why}"
+            ))
+            .fix("name ports beyond these: SHMEM_TCP_PORTS=20000-20999; the firewall has to let them through");
+    };
     let all = if first == last { "it is".into() } else { format!("all {} are", last - first + 1) };
-    Err(Error::new(format!("TCP: none of the ports SHMEM_TCP_PORTS={first}-{last} is free on {}", interfaces::name()))
+    Error::new(format!("TCP: none of the ports SHMEM_TCP_PORTS={first}-{last} is free on {host}"))
         .because(format!("each PE of a host needs one, and {all} in use{why}"))
-        .fix("name more ports; the firewall has to let them through"))
+        .fix("name more ports; the firewall has to let them through")
 }
 
 /// Every address of the host, unless only one is wanted.
@@ -74,4 +87,18 @@ fn listen_at(only: Option<IpAddr>, port: u16) -> io::Result<TcpListener> {
         io::ErrorKind::AddrInUse => Err(error),
         _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port).into()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_that_the_user_has_not_named_are_not_said_to_be_his() {
+        let error = io::Error::from(io::ErrorKind::AddrInUse);
+        let any = none_free(None, Some(&error)).to_string();
+        assert!(any.contains("ip_local_port_range") && !any.contains("=0-0"), "{any}");
+        let named = none_free(Some((7, 9)), Some(&error)).to_string();
+        assert!(named.contains("SHMEM_TCP_PORTS=7-9 is free") && named.contains("all 3 are in use"), "{named}");
+    }
 }
