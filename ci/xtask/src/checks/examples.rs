@@ -57,6 +57,15 @@ fn by_cmake(prefix: &Path, folder: &Path) -> Outcome<CheckCounts> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_makefile_takes_no_compiler_for_a_wrapper() {
+        let path = crate::top().join("examples/Makefile");
+        let text = std::fs::read_to_string(path).expect("the examples have it");
+        for read_by_the_wrappers in ["OSHCC", "OSHCXX", "OSHFORT", "SHMEM_CC", "SHMEM_CXX", "SHMEM_FC"] {
+            assert!(!text.contains(&format!("$({read_by_the_wrappers})")), "{read_by_the_wrappers}");
+        }
+    }
+
     /// Versions before 4.3 do not know all commands of the shell, and start a line that needs none by themselves.
     #[test]
     fn every_version_of_make_gives_the_questions_of_the_makefile_to_a_shell() {
