@@ -96,11 +96,9 @@ pub(crate) fn time(measured: &[(String, Times)], wanted: &str) -> Result<Times, 
 pub(crate) fn run(pes: u32, algorithm: Option<&str>) -> Result<Vec<(String, Times)>, Error> {
     let mut command = tool_job::launcher(beside("oshrun")?);
     command.args(["--bind", "-n", &pes.to_string()]).arg(helper("oshmeasure")?).env_remove("SHMEM_TUNING");
+    // A value goes before those of other names of the same variable, which the user may have set.
     for knob in ["SHMEM_BARRIER_ALGORITHM", "SHMEM_REDUCE_ALGORITHM"] {
-        match algorithm {
-            Some(name) => command.env(knob, name),
-            None => command.env_remove(knob),
-        };
+        command.env(knob, algorithm.unwrap_or("auto"));
     }
     let output = command
         .stderr(Stdio::inherit())
