@@ -1,4 +1,4 @@
-/* posted set|set_roots|set_again|shared|left|left_again|roots|barrier|again|finalize|destroy|length|order: two PEs make
+/* posted set|set_roots|set_again|shared|left|left_again|left_roots|roots|barrier|again|finalize|destroy|length|order: two PEs make
  * different broadcasts. */
 #include <shmem.h>
 #include <string.h>
@@ -23,6 +23,12 @@ int main(int argc, char **argv)
         shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, NULL, 0, &team);
         for (int i = 0; i < 2 - (me == 1); i++)
             shmem_long_broadcast(team, dest, source, 1, 0);
+    }
+    /* All make the first one from PE 0; of the second one each takes itself for the root. */
+    if (!strcmp(what, "left_roots")) {
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, NULL, 0, &team);
+        for (int i = 0; i < 2; i++)
+            shmem_long_broadcast(team, dest, source, 1, i * me);
     }
     /* Each takes itself for the root. */
     if (!strcmp(what, "set_roots"))

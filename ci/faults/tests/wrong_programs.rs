@@ -205,6 +205,17 @@ fn two_roots_of_one_broadcast_are_named_in_finalize() {
     }
 }
 
+/// Two nodes have a root each, which goes on. The broadcast of the other one comes in its own, or later.
+#[test]
+fn two_roots_of_one_broadcast_between_nodes_end_the_job() {
+    let ended = Job::new("-n 2 --nodes 2").run(&program("posted.c"), ["left_roots"]).expect(1).says(&["different"]);
+    assert!(
+        ended.stderr.contains("shmem_long_broadcast: the PEs make different calls")
+            || ended.stderr.contains("and PEs of other nodes have made different broadcasts"),
+        "{ended}"
+    );
+}
+
 /// PE 1 has made no collective with data.
 #[test]
 fn a_broadcast_that_a_member_has_missed_is_told_at_the_next_barrier() {

@@ -178,8 +178,7 @@ pub(crate) fn demand_all_taken(call: &'static str) {
     let error = |known: &KnownSet| {
         let (team, set) = (&known.team, in_words(known.name));
         let Some(door) = &known.door else {
-            let error = || missed_broadcasts::behind_others(call, team.world(team.my), &set);
-            return missed_broadcasts::is_behind(team).then(error);
+            return missed_broadcasts::between_nodes(call, team, &set);
         };
         if let Some(other) = known.behind() {
             let (other, me) = (team.world(other), team.world(team.my));

@@ -1,6 +1,6 @@
 //! Buffers and rings of this PE that no team has leased, and which ones a team has. `between_nodes::buffer_leases` agrees on them.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
@@ -97,6 +97,8 @@ pub(crate) struct LeasedRing {
     /// Whether barriers of all PEs free the blocks of the ring, as the team's own synchronising runs do: on all members or on none.
     /// Before the lease, whether the caller agrees to that.
     pub(crate) follows_barriers: AtomicBool,
+    /// The stamp of the last broadcast, as the caller has made it; zero: none.
+    pub(crate) last: AtomicU64,
 }
 
 impl Default for LeasedRing {
@@ -106,6 +108,7 @@ impl Default for LeasedRing {
             blocks: Mutex::default(),
             owed: Mutex::default(),
             follows_barriers: AtomicBool::new(false),
+            last: AtomicU64::new(0),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! root of a broadcast that was posted on a node (`node_eager`) or sent by a ring (`between_nodes::broadcast_ring`) goes on, and the digest
 //! of these broadcasts is compared in meetings alone. `active_set` looks at its sets.
 
-use core::sync::atomic::{AtomicU64, Ordering::Acquire};
+use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed};
 
 use oxshmem_base::Error;
 
@@ -22,7 +22,7 @@ pub(crate) fn demand_all_taken(call: &'static str) {
 
 fn difference(call: &str, team: &TeamState) -> Option<Error> {
     if team.span.is_some() {
-        return is_behind(team).then(|| behind_others(call, team.world(team.my), &in_words(team)));
+        return between_nodes(call, team, &in_words(team));
     }
     // Where a team has posted nothing, the words may be those of an earlier team with the slot.
     if team.posted() == 0 {
@@ -39,25 +39,39 @@ fn difference(call: &str, team: &TeamState) -> Option<Error> {
     Some(two_roots_of(call, roots, &in_words(team)))
 }
 
-/// The error of a PE that has missed a broadcast of a team or set of several nodes, which is named in words.
-pub(crate) fn behind_others(call: &str, me: u32, team: &str) -> Error {
-    Error::new(format!("{call}: PE {me} has not made a broadcast that other PEs have made"))
-        .because(format!("the broadcast is one of {team}, which has not met since then"))
-        .fix("let all members make the call, in active sets with the same pSync array")
+/// The error of a member of a team or set of several nodes, which is named in words: the member has missed a broadcast, or others have made
+/// another one in its place. All PEs have completed what they have sent.
+pub(crate) fn between_nodes(call: &str, team: &TeamState, words: &str) -> Option<Error> {
+    let (span, me) = (team.span.as_ref()?, team.world(team.my));
+    let leader = span.my_leader();
+    let stamps = || {
+        let ring = team.ring.lease.number().map(|number| BROADCAST_RINGS.get(team.window(leader), number));
+        ring.into_iter().flat_map(|ring| &ring.stamps).map(|stamp| stamp.load(Acquire))
+    };
+    let is_behind = if team.my == leader {
+        stamps().any(|stamp| number_of(stamp) > team.scheduled_calls())
+    } else {
+        // The leader has met the caller in all other calls, so both have counted the same ones.
+        number_of(team.place(leader).words.0.announced.load(Acquire)) > team.announcements()
+    };
+    let why = format!("the broadcast is one of {words}, which has not met since then");
+    if is_behind {
+        let error =
+            Error::new(format!("{call}: PE {me} has not made a broadcast that other PEs have made")).because(why);
+        return Some(error.fix("let all members make the call, in active sets with the same pSync array"));
+    }
+    let is_other = team.my == leader && has_other(stamps(), team.ring.last.load(Relaxed));
+    is_other.then(|| {
+        Error::new(format!("{call}: PE {me} and PEs of other nodes have made different broadcasts"))
+            .because(why)
+            .fix("pass the same PE_root and the same number of elements on all members")
+    })
 }
 
-/// Whether a broadcast has come by the ring of the caller, a leader, that the caller has not made, or the caller's leader has passed one on.
-/// All PEs have completed what they have sent.
-pub(crate) fn is_behind(team: &TeamState) -> bool {
-    let Some(span) = &team.span else { return false };
-    let leader = span.my_leader();
-    if team.my != leader {
-        // The leader has met the caller in all other calls, so both have counted the same ones.
-        return number_of(team.place(leader).words.0.announced.load(Acquire)) > team.announcements();
-    }
-    let ring = team.ring.lease.number().map(|number| BROADCAST_RINGS.get(team.window(leader), number));
-    let has_come = |stamp: &AtomicU64| number_of(stamp.load(Acquire)) > team.scheduled_calls();
-    ring.is_some_and(|ring| ring.stamps.iter().any(has_come))
+/// Whether the stamps of a leader's ring have another one of the broadcast that the leader has made with the stamp `own`: another root has sent it.
+/// Of two roots that send to each other at least one finds that of the other one: each stamps its own block before it sends.
+fn has_other(mut stamps: impl Iterator<Item = u64>, own: u64) -> bool {
+    stamps.any(|stamp| number_of(stamp) == number_of(own) && stamp != own)
 }
 
 /// The error of PEs that have each been the root of the last broadcast of a team or set, which is named in words.
@@ -92,9 +106,19 @@ fn in_words(team: &TeamState) -> String {
 mod tests {
     use super::*;
     use crate::collectives::call::Call;
-    use crate::collectives::signature::CallKind;
+    use crate::collectives::signature::{CallKind, Signature};
     use crate::memory::control;
     use crate::teams::members::Members;
+
+    #[test]
+    fn another_broadcast_in_the_place_of_the_own_one_is_found() {
+        let [own, other] = [0, 1].map(|root| Signature::of(CallKind::Broadcast).with(8, root));
+        let has = |stamps: [u64; 3], last| has_other(stamps.into_iter(), last);
+        assert!(!has([0; 3], 0), "no broadcast");
+        assert!(!has([own.stamp(7), other.stamp(8), 0], other.stamp(8)), "one of another root before");
+        assert!(has([own.stamp(7), other.stamp(8), 0], own.stamp(8)), "the other root's stamp in the own block");
+        assert!(has([own.stamp(7), own.stamp(8), other.stamp(8)], own.stamp(8)), "and elsewhere");
+    }
 
     #[test]
     fn a_member_that_has_missed_a_broadcast_and_two_roots_of_one_are_found() {

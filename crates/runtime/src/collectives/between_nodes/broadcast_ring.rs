@@ -33,6 +33,7 @@
 //!
 //! **Why a member in another call is noticed.** Each member compares the stamp of its block with its own call. It also looks whether its
 //! leader is in an exchange, or has stated another call; a leader that waits for the root of its node looks whether a member has counted in.
+//! A root looks whether its block has the stamp of another root.
 //!
 //! **Why a node that has missed a broadcast is noticed.** Nobody waits for it in the broadcast, and in a later one it may find the stamp of
 //! the missed one. So the signatures of the team's messages carry a digest of its broadcasts (`leader_wire`), and the next meeting ends
@@ -42,7 +43,7 @@
 
 use core::ptr;
 use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use oxshmem_base::planted;
 
@@ -123,6 +124,7 @@ pub(super) fn broadcast(
     wire.compare(wire.stamped().load(Acquire));
     take(wire.block());
     team.note_posted(call.signature);
+    team.ring.last.store(wire.stamp, Relaxed);
     if leads {
         acknowledge(call, ring);
     }
@@ -196,9 +198,13 @@ impl Leader<'_> {
         &self.ring.stamps[self.at / BLOCK_ALIGN]
     }
 
-    /// The caller, the root, has laid the payload down.
+    /// The caller, the root, has laid the payload down. Ends the job if another member takes itself for the root, too, and its stamp has come
+    /// before. One that comes later stays here, where `missed_broadcasts` finds it.
     fn stamp_own_block(&self) {
-        self.stamped().store(self.stamp, Release);
+        let before = self.stamped().swap(self.stamp, AcqRel);
+        if number_of(before) == number_of(self.stamp) {
+            self.call.differs(None, signature_of(before));
+        }
         let leader = self.span.my_leader();
         if self.call.team.my != leader {
             ControlBlock::of(self.call.team.window(leader)).bell().ring();
