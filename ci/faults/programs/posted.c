@@ -1,5 +1,5 @@
-/* posted set|set_roots|set_again|shared|left|left_again|left_roots|roots|barrier|again|finalize|destroy|length|order: two PEs make
- * different broadcasts. */
+/* posted set|set_roots|set_again|shared|left|left_again|left_roots|roots|barrier|again|finalize|destroy|length|order|half|half_later: two
+ * PEs make different broadcasts. */
 #include <shmem.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,6 +65,14 @@ int main(int argc, char **argv)
         else
             shmem_long_broadcast(team, dest, source, 1, 0);
         shmem_long_broadcast(team, dest, source, 100, 0);
+        shmem_barrier_all();
+    }
+    /* PE 1 leaves out the broadcast in which the members of a node meet, because a half of their ring is full. */
+    if (!strcmp(what, "half_later"))
+        shmem_barrier_all();
+    if (!strncmp(what, "half", 4)) {
+        for (int i = 0; i < 129 - (me == 1); i++)
+            shmem_long_broadcast(team, dest, source, 1, 0);
         shmem_barrier_all();
     }
     if (!strcmp(what, "destroy"))

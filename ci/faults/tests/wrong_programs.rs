@@ -239,6 +239,19 @@ fn a_broadcast_that_a_node_has_missed_ends_the_job_at_the_next_barrier() {
     }
 }
 
+/// PE 0 leads the node of PE 1, which has gone to a barrier. The numbers of their meetings are both even or odd, or not, with one barrier more.
+#[test]
+fn a_member_in_a_barrier_is_named_where_the_node_meets_in_a_broadcast() {
+    for what in ["half", "half_later"] {
+        let ended = Job::new("-n 4 --nodes 2").run(&program("posted.c"), [what]).expect(1);
+        ended.says(&[
+            "shmem_long_broadcast: the PEs make different calls",
+            "PE 1 is in a barrier or sync",
+            "this PE (0)",
+        ]);
+    }
+}
+
 /// The root has posted another length, and waits in its next collective when PE 1 comes; or it has not gone so far.
 #[test]
 fn a_broadcast_of_another_length_is_told_when_its_root_has_gone_on() {

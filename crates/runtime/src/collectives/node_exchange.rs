@@ -106,7 +106,7 @@ fn count_in(call: Call<'_>, stamp: u64) {
     let arrived = first.arrivals.0.fetch_add(arrivals::arrival(call), AcqRel) + arrivals::arrival(call);
     if arrived as u32 == team.size {
         if arrived != u64::from(team.size) * arrivals::arrival(call) {
-            arrivals::find_different(call, 0..team.size, stamp);
+            arrivals::find_different(call, 0..team.size, stamp, arrived);
         }
         // No member counts in again before the release.
         first.arrivals.0.store(0, Relaxed);

@@ -36,7 +36,7 @@ pub(super) fn gather_node(call: Call<'_>, span: &Span, number: u64) {
     });
     if arrived != u64::from(others) * arrivals::arrival(call) {
         let members = span.here().filter(|&member| member != team.my);
-        arrivals::find_different(call, members, stamp);
+        arrivals::find_different(call, members, stamp, arrived);
     }
     // No member counts in again before the release.
     arrivals.store(0, Relaxed);
