@@ -5,7 +5,7 @@ use core::mem::{self, MaybeUninit};
 
 use oxshmem_runtime as runtime;
 
-use crate::backend::{number, rma, team};
+use crate::backend::{self, number, rma, team};
 use crate::context::ContextPe;
 use crate::{Error, ErrorKind, Plain, Symmetric, mistake};
 
@@ -44,10 +44,21 @@ impl Resolve for usize {
     }
 
     fn numbers(self) -> (usize, usize) {
+        if !has_pes() {
+            return (self, 0);
+        }
         // SAFETY: the team of the world is never destroyed; between init and finalize it has PEs.
         let pes = unsafe { team::n_pes(runtime::TeamHandle::world()) };
         (self, usize::try_from(pes).unwrap_or(0))
     }
+}
+
+/// Whether there are PEs. Outside of init and finalize the runtime's number of them is -1, with a message that names a call of C.
+fn has_pes() -> bool {
+    let mut is_open: c_int = 0;
+    // SAFETY: the local is writable.
+    unsafe { runtime::calls::init::query_initialized(&raw mut is_open) };
+    is_open != 0 || backend::in_threads()
 }
 
 impl Target for ContextPe<'_> {}
@@ -343,8 +354,13 @@ pub(crate) fn too_long(call: &str, len: usize, room: usize) -> Error {
 
 #[cold]
 pub(crate) fn no_such_pe(call: &str, pe: usize, pes: usize) -> Error {
-    Error::new(format!("{call}: PE {pe} does not exist"))
-        .because(format!("there are the PEs 0 to {}", pes.saturating_sub(1)))
-        .fix("pass a PE number of the world, or of the team of the context")
-        .of_kind(ErrorKind::InvalidArgument)
+    let error = Error::new(format!("{call}: PE {pe} does not exist")).of_kind(ErrorKind::InvalidArgument);
+    match pes {
+        0 => error
+            .because("there is no world, which the PEs belong to")
+            .fix("call World::init first, and keep the world"),
+        _ => error
+            .because(format!("there are the PEs 0 to {}", pes - 1))
+            .fix("pass a PE number of the world, or of the team of the context"),
+    }
 }

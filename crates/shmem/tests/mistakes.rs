@@ -74,6 +74,26 @@ fn a_transfer_that_tries_is_refused_with_an_error() {
 }
 
 #[test]
+fn a_transfer_that_tries_without_a_world_is_refused_with_an_error() {
+    oxshmem::symmetric! { static TOTAL: u64 = 0; }
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
+        let said = said_with(1, "a_transfer_that_tries_without_a_world_is_refused_with_an_error", &[]);
+        return assert!(!said.contains("shmem_team_n_pes"), "{said}");
+    }
+    let none = |refused: Option<oxshmem::Error>| {
+        let refused = refused.expect("there is no world");
+        assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+        assert!(refused.to_string().contains("there is no world, which the PEs belong to"), "{refused}");
+    };
+    none(TOTAL.try_put(1, 0).err());
+    let world = World::init().unwrap();
+    TOTAL.try_put(1, 0).unwrap();
+    assert_eq!(TOTAL.load(), 1);
+    drop(world);
+    none(TOTAL.try_get(0).err());
+}
+
+#[test]
 fn an_index_beyond_the_end() {
     ends_with("index 2 is out of range for a symmetric slice of length 2", 1, |world| {
         world.allocate_slice(2, 0).unwrap()[2].put(1, 0);
