@@ -30,6 +30,8 @@ _SUM, _TRY = address("oxshmem_sum_over"), address("oxshmem_try_next_allocation")
 _WORDS = 64
 # An allocation looks for dropped arrays after so many others, and after so many bytes if those are half of all.
 _MANY_CALLS, _MANY_BYTES = 64, 1 << 24
+# The library takes sizes of 64 bits, and no process has more bytes.
+_MOST = 2**63 - 1
 
 
 class Block:
@@ -214,10 +216,13 @@ def new(shape: Shape, dtype: DType, order: str, clear: bool, align: Optional[int
     size = math.prod(dimensions) * kind.itemsize
     if size < 0 or any(n < 0 for n in dimensions):
         raise ValueError(f"{name}: the shape {dimensions} has a negative dimension")
+    if size > _MOST:
+        raise MemoryError(f"{name}: an array of the shape {dimensions} and of {kind} has 2**63 bytes or more, for which no memory "
+                          "has room: pass a smaller shape")
     if align is not None:
         align = integer(align, name, "align") or None  # 0 asks for none
-    if align is not None and (align < 0 or align & (align - 1)):
-        raise ValueError(f"{name}: align is {align}; it is a power of two")
+    if align is not None and (align < 0 or align & (align - 1) or align > _MOST):
+        raise ValueError(f"{name}: align is {align}; it is a power of two, at most 2**62")
     whole = np.asarray(_heap.allocate(max(size, 1), align, clear, hints, name))
     return np.ndarray(dimensions, kind, whole, order="F" if order == "F" else "C")
 

@@ -122,6 +122,9 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.p(a, 1j, 0), TypeError, "p: the value 1j is no real number, which an array of float64"),
             (lambda: shmem.Ctx(99), ValueError, "the options are 99; they are oxshmem.CTX.PRIVATE"),
             (lambda: shmem.zeros("3"), TypeError, "^zeros: the shape is '3'; it is a whole number"),  # type: ignore[arg-type]
+            (lambda: shmem.zeros((1 << 31, 1 << 31)), MemoryError,
+             r"^zeros: an array of the shape \(2147483648, 2147483648\) and of float64 has 2\*\*63 bytes or more, .*: pass a smaller shape$"),
+            (lambda: shmem.full(1 << 64, 0, dtype="u1"), MemoryError, r"^full: an array of the shape \(18446744073709551616,\) and of uint8"),
             (lambda: shmem.zeros((2, 1.5)), TypeError, r"the shape is \(2, 1.5\); it is a whole number"),  # type: ignore[arg-type]
             (lambda: shmem.TEAM_WORLD.split_2d(0), ValueError, "rows of 0 PEs cannot be made: the width is at least 1"),
             (lambda: shmem.put(plate[1:3, 1:3], np.zeros((2, 2)), 0), ValueError, "Transfer it row by row$"),

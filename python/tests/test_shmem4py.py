@@ -39,7 +39,7 @@ class Sizes(unittest.TestCase):
             shmem.free(array)
 
     def test_an_alignment_is_a_power_of_two(self) -> None:
-        for align in (3, -64):
+        for align in (3, -64, 1 << 64):
             with self.assertRaisesRegex(ValueError, f"align is {align}; it is a power of two"):
                 shmem.zeros(8, align=align)
         a, b = shmem.zeros(8, align=np.int64(4096)), shmem.zeros(8, align=0)  # type: ignore[arg-type]
