@@ -1,6 +1,7 @@
 //! Active messages: functions that run where the data is, over the [pieces](crate::pieces) that channels use.
 
 mod answer;
+mod running;
 mod termination;
 
 use core::cell::{Cell, RefCell};
@@ -16,6 +17,7 @@ use crate::message::{decode, encode};
 use crate::pieces::Pieces;
 use crate::transfer::no_such_pe;
 use crate::{Error, World, mistake};
+use running::SetAside;
 use termination::{CallCounts, Termination};
 
 pub use answer::ActiveAnswer;
@@ -93,6 +95,12 @@ pub struct ActiveMessages<'w> {
     outbox: RefCell<Vec<(VecDeque<Vec<u8>>, usize)>>,
     /// By sender: the message of which not all pieces have come.
     inbox: RefCell<Vec<Vec<u8>>>,
+    /// Requests for handlers that ran when they came: each waits for its handler.
+    set_aside: RefCell<VecDeque<SetAside>>,
+    /// The handlers that run, outermost first, each with how many waits there were when it began.
+    running: RefCell<Vec<(usize, usize)>>,
+    /// The requests that are waited for, outermost first.
+    waits: RefCell<Vec<u64>>,
     /// The answers that the program waits for, by the numbers of the requests.
     awaited: RefCell<HashMap<u64, Option<Outcome>>>,
     /// The requests of this PE.
@@ -126,6 +134,9 @@ impl World {
             handlers: RefCell::default(),
             outbox: RefCell::new((0..n).map(|_| Default::default()).collect()),
             inbox: RefCell::new(vec![Vec::new(); n]),
+            set_aside: RefCell::default(),
+            running: RefCell::default(),
+            waits: RefCell::default(),
             awaited: RefCell::default(),
             calls: Cell::default(),
             world: self,
@@ -186,7 +197,8 @@ impl<'w> ActiveMessages<'w> {
     }
 
     /// Asks PE `pe` to run a handler. The answer is a future, and [`wait`](ActiveAnswer::wait) is for other code; a program may drop
-    /// it. Requests to one PE run there in the order of the calls.
+    /// it. Requests to one PE run there in the order of the calls. Those that come while their handler waits for an answer itself run
+    /// when it has returned, and others overtake them; so handlers that wait for each other in a circle wait for ever.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -258,16 +270,21 @@ impl<'w> ActiveMessages<'w> {
                 self.inbox.borrow_mut()[pe] = message;
             }
         }
+        while let Some(request) = self.next_set_aside() {
+            self.answer(&request);
+        }
         messages
     }
 
     fn receive(&self, from: usize, message: &[u8]) {
         match decode(CALL, message) {
             Ok(ActiveFrame::Request { number, handler, types, body }) => {
-                let outcome = self.run(from, handler, types, &body).map_err(|error| error.in_one_line());
-                match encode(CALL, &ActiveFrame::Answer { number, outcome }) {
-                    Ok(frame) => self.post(from, frame),
-                    Err(error) => crate::mistake(&error),
+                let request = SetAside { from, number, index: handler as usize, types, body };
+                let has_one_before = self.set_aside.borrow().iter().any(|other| other.index == request.index);
+                if has_one_before || self.waits_for_handler(&request) {
+                    self.set_aside.borrow_mut().push_back(request);
+                } else {
+                    self.answer(&request);
                 }
             }
             Ok(ActiveFrame::Answer { number, outcome }) => {
@@ -282,23 +299,10 @@ impl<'w> ActiveMessages<'w> {
         }
     }
 
-    fn run(&self, from: usize, handler: u32, types: u64, body: &[u8]) -> Result<Vec<u8>, Error> {
-        let index = handler as usize;
-        // Taken out while it runs, so that it may make calls itself.
-        let taken = match self.handlers.borrow_mut().get_mut(index) {
-            Some((its, run)) if *its == types => run.take(),
-            _ => None,
-        };
-        let Some(mut run) = taken else { return Err(self.unknown(index)) };
-        let outcome = run(self, from, body);
-        self.handlers.borrow_mut()[index].1 = Some(run);
-        outcome
-    }
-
     #[cold]
     fn unknown(&self, index: usize) -> Error {
         Error::new(format!("{CALL}: PE {} cannot run handler {index}", self.world.my_pe())).because(format!(
-            "it has {} handlers; this one is not registered there, takes other types, or runs already",
+            "it has {} handlers; this one is not registered there, takes other types, or waits for this call itself",
             self.handlers.borrow().len()
         ))
     }

@@ -79,6 +79,43 @@ fn requests_to_one_pe_run_in_order() {
 }
 
 #[test]
+fn requests_wait_for_a_handler_that_waits_for_an_answer_itself() {
+    everywhere(3, |world| {
+        let (me, n, total) = (world.my_pe(), world.n_pes(), Cell::new(0));
+        let sum = &total;
+        let active = world.active_messages(64).unwrap();
+        let double = active.register(|_, number: u64| 2 * number);
+        let add = active.register_with(move |active, _, number: u64| {
+            // Meanwhile other requests for this handler come.
+            let doubled = active.call(double, &number, (me + 1) % n).wait().unwrap();
+            sum.set(sum.get() + doubled);
+        });
+        // Nobody takes the answers, so an error would be lost.
+        (0..10).for_each(|number| drop(active.call(add, &number, 1)));
+        active.finish();
+        assert_eq!(total.get(), if me == 1 { 90 * n as u64 } else { 0 });
+        world.barrier();
+    });
+}
+
+#[test]
+fn a_handler_that_waits_for_itself_gets_an_error() {
+    everywhere(2, |world| {
+        let (me, own) = (world.my_pe(), Cell::new(None));
+        let active = world.active_messages(64).unwrap();
+        let nested = active.register_with(|active, _, depth: u32| match (depth, own.get()) {
+            (1.., Some(itself)) => active.call(itself, &(depth - 1), me).wait().err().map(|error| error.to_string()),
+            _ => None,
+        });
+        own.set(Some(nested));
+        let said: Option<String> = active.call(nested, &1, me).wait().unwrap();
+        assert!(said.is_some_and(|said| said.contains("waits for this call itself")));
+        active.finish();
+        world.barrier();
+    });
+}
+
+#[test]
 fn a_task_awaits_an_answer_and_serves_meanwhile() {
     processes(2, |world| {
         let active = world.active_messages(64).unwrap();

@@ -51,12 +51,16 @@ impl<A: DeserializeOwned> ActiveAnswer<'_, '_, A> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     pub fn wait(mut self) -> Result<A, Error> {
-        loop {
+        let before = self.active.waits.borrow().len();
+        self.active.waits.borrow_mut().push(self.number);
+        let outcome = loop {
             if let Some(outcome) = self.outcome() {
-                return outcome;
+                break outcome;
             }
             self.active.serve();
-        }
+        };
+        self.active.waits.borrow_mut().truncate(before);
+        outcome
     }
 
     /// The outcome, once it is there.
@@ -116,6 +120,6 @@ impl<A> Drop for ActiveAnswer<'_, '_, A> {
 fn failed(why: String) -> Error {
     Error::new("a request has no answer")
         .because(why)
-        .fix("register the same handlers on all PEs, in the same order, before any is called")
+        .fix("register the same handlers on all PEs, in the same order, before any is called, and let none wait for itself")
         .of_kind(ErrorKind::InvalidArgument)
 }
