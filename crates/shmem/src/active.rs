@@ -198,7 +198,8 @@ impl<'w> ActiveMessages<'w> {
 
     /// Asks PE `pe` to run a handler. The answer is a future, and [`wait`](ActiveAnswer::wait) is for other code; a program may drop
     /// it. Requests to one PE run there in the order of the calls. Those that come while their handler waits for an answer itself run
-    /// when it has returned, and others overtake them; so handlers that wait for each other in a circle wait for ever.
+    /// when it has returned, and others overtake them; so handlers that wait for each other in a circle wait for ever. A request that
+    /// fails and whose answer has been dropped ends the job.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -290,8 +291,11 @@ impl<'w> ActiveMessages<'w> {
             Ok(ActiveFrame::Answer { number, outcome }) => {
                 let counts = self.calls.get();
                 self.calls.set(CallCounts { answered: counts.answered + 1, ..counts });
-                if let Some(awaited) = self.awaited.borrow_mut().get_mut(&number) {
-                    *awaited = Some(outcome);
+                match (self.awaited.borrow_mut().get_mut(&number), outcome) {
+                    (Some(awaited), outcome) => *awaited = Some(outcome),
+                    // Nobody else would know that the request has not run.
+                    (None, Err(why)) => crate::mistake(&answer::failed(why)),
+                    (None, Ok(_)) => {}
                 }
             }
             // All PEs run this code, so nothing else lies in the slots.

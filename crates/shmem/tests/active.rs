@@ -6,6 +6,7 @@ mod worlds;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::panic::{catch_unwind, resume_unwind};
 
 use oxshmem::ErrorKind;
 use oxshmem::test::{processes, processes_on, threads};
@@ -76,6 +77,28 @@ fn requests_to_one_pe_run_in_order() {
         active.finish();
         world.barrier();
     });
+}
+
+#[test]
+fn a_request_that_fails_with_its_answer_dropped_ends_the_job() {
+    let lost = |world: &oxshmem::World| {
+        let active = world.active_messages(64).unwrap();
+        let known = active.register(|_, ()| ());
+        drop(active.call(known, &(), 0));
+        if world.my_pe() == 0 {
+            let unknown = active.register(|_, ()| ());
+            drop(active.call(unknown, &(), 1));
+        }
+        active.finish();
+        world.barrier();
+    };
+    let outcome = catch_unwind(|| processes(2, lost));
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
+        return outcome.unwrap_or_else(|panic| resume_unwind(panic));
+    }
+    let said = outcome.expect_err("PE 1 has no such handler");
+    let said = said.downcast_ref::<String>().map_or("", String::as_str);
+    assert!(said.contains("PE 1 cannot run handler 1: it has 1 handlers"), "{said}");
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl<A> Drop for ActiveAnswer<'_, '_, A> {
 }
 
 #[cold]
-fn failed(why: String) -> Error {
+pub(super) fn failed(why: String) -> Error {
     Error::new("a request has no answer")
         .because(why)
         .fix("register the same handlers on all PEs, in the same order, before any is called, and let none wait for itself")
