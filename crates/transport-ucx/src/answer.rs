@@ -2,14 +2,11 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
     UCP_AM_SEND_FLAG_EAGER, UCP_OP_ATTR_FIELD_FLAGS, Ucx, ucp_ep_h, ucp_request_param_t, ucs_status_t,
 };
-use parking_lot::Mutex;
 
 use crate::message::{ANSWER, HEADER};
 use crate::objects::{blank, finish, meaning, start_owning};
@@ -24,14 +21,14 @@ pub(crate) struct SentAnswer {
 #[derive(Default)]
 pub(crate) struct AnswerSender(Cell<Option<Box<SentAnswer>>>);
 
-// SAFETY: callbacks of the serving worker use it, and who has locked its channel (`send`): one thread at a time moves a worker on.
+// SAFETY: callbacks of the serving worker use it only (`send`), and one thread at a time moves a worker on.
 unsafe impl Sync for AnswerSender {}
 
 impl AnswerSender {
     /// Sends an answer.
     ///
     /// # Safety
-    /// The caller is a callback of the serving worker or has locked its channel, and the endpoint `to` is open.
+    /// The caller is a callback of the serving worker, and the endpoint `to` is open.
     pub(crate) unsafe fn send(&self, ucx: &Ucx, to: ucp_ep_h, answer: SentAnswer) {
         let param =
             ucp_request_param_t { op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS, flags: UCP_AM_SEND_FLAG_EAGER, ..blank() };
@@ -64,48 +61,6 @@ impl AnswerSender {
         let is_there = spare.is_some();
         self.0.set(spare);
         is_there
-    }
-}
-
-/// Answers to PEs whose messages name no endpoint for one: they wait for a turn of the serving channel.
-#[derive(Default)]
-pub(crate) struct LateAnswers {
-    waiting: Mutex<Vec<(u32, SentAnswer)>>,
-    /// Relaxed: who misses an answer finds it at the next turn.
-    are_due: AtomicBool,
-}
-
-impl LateAnswers {
-    /// Lets an answer to `pe` wait.
-    #[cold]
-    pub(crate) fn add(&self, pe: u32, answer: SentAnswer) {
-        self.waiting.lock().push((pe, answer));
-        self.are_due.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether one waits.
-    pub(crate) fn are_due(&self) -> bool {
-        self.are_due.load(Ordering::Relaxed)
-    }
-
-    /// Takes those that wait for this PE.
-    #[cold]
-    pub(crate) fn take_for(&self, pe: u32) -> Vec<SentAnswer> {
-        let mut waiting = self.waiting.lock();
-        let (its, others) = mem::take(&mut *waiting).into_iter().partition(|&(to, _)| to == pe);
-        *waiting = others;
-        self.are_due.store(!waiting.is_empty(), Ordering::Relaxed);
-        its.into_iter().map(|(_, answer)| answer).collect()
-    }
-
-    /// Takes those that wait, with the PEs that they are for.
-    pub(crate) fn take(&self) -> Vec<(u32, SentAnswer)> {
-        if !self.are_due() {
-            return Vec::new();
-        }
-        let mut waiting = self.waiting.lock();
-        self.are_due.store(false, Ordering::Relaxed);
-        mem::take(&mut *waiting)
     }
 }
 

@@ -20,10 +20,10 @@ pub(crate) struct Backlog {
     receiver: OnceLock<Receiver>,
 }
 
-/// A question that waits, and the endpoint for its answer if its message names one.
+/// A question that waits, and the endpoint for its answer.
 pub(crate) struct HeldQuestion {
     pub(crate) question: AskMessage,
-    pub(crate) reply: Option<ucp_ep_h>,
+    pub(crate) reply: ucp_ep_h,
     pub(crate) data: HeldData,
 }
 

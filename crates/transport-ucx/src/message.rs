@@ -10,9 +10,6 @@ pub(crate) const ANSWER: u32 = 2;
 /// Bytes of the header of either kind.
 pub(crate) const HEADER: usize = ActiveMessage::BYTES + size_of::<u32>();
 
-/// The bit by which the numbers of the serving channel's questions are known.
-pub(crate) const BY_SERVING: u64 = 1 << 63;
-
 /// Kinds of questions that are no tasks.
 const KEYS: u8 = 0;
 const BYE: u8 = 1;
@@ -62,11 +59,6 @@ impl AskMessage {
             MessageContent::Own(..) | MessageContent::Answer(_) => return None,
         };
         Some(Self { pe, number, ask, answered })
-    }
-
-    /// Whether the serving channel of the asking PE has sent it.
-    pub(crate) fn is_by_serving(&self) -> bool {
-        self.number & BY_SERVING != 0
     }
 
     /// The question that a message of a batch is, and its data.

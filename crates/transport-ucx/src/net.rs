@@ -12,7 +12,7 @@ use oxshmem_transport::due::SleepMark;
 use oxshmem_transport::{LaneOptions, Participant};
 use parking_lot::Mutex;
 
-use crate::answer::{AnswerSender, LateAnswers};
+use crate::answer::AnswerSender;
 use crate::backlog::Backlog;
 use crate::channel::{Channel, LONGEST_MESSAGE};
 use crate::objects::UcxContext;
@@ -38,7 +38,6 @@ pub(crate) struct Net {
     guests: Mutex<Guests>,
     pub(crate) backlog: Backlog,
     pub(crate) answers: AnswerSender,
-    pub(crate) late_answers: LateAnswers,
     /// Why the first put that could not be received was not.
     pub(crate) lost: OnceLock<Error>,
     /// Channels of lanes that exist, and channels whose lanes are gone: connections are made once.
@@ -126,7 +125,6 @@ impl Net {
             guests: Mutex::default(),
             backlog: Backlog::default(),
             answers: AnswerSender::default(),
-            late_answers: LateAnswers::default(),
             lost: OnceLock::new(),
             channels: Mutex::default(),
             most_channels: most_channels(participant.pes),
@@ -151,13 +149,8 @@ impl Net {
 
     /// Moves the serving channel on unless another thread does.
     pub(crate) fn nudge_service(&self) -> usize {
-        let Some(service) = self.service.try_lock() else { return 0 };
-        let Some(shared) = service.as_ref() else { return 0 };
-        let done = shared.nudge(&self.peers);
-        if self.late_answers.are_due() {
-            self.send_late_answers(&mut shared.lock());
-        }
-        done
+        let service = self.service.try_lock();
+        service.and_then(|service| service.as_ref().map(|shared| shared.nudge(&self.peers))).unwrap_or(0)
     }
 
     /// A look of a caller that waits: serves peers and moves lanes on, those that have only messages under way now and then. The lock counts

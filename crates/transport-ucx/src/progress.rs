@@ -72,7 +72,6 @@ impl Drive for Net {
         let service = self.service.lock();
         let Some(shared) = service.as_ref() else { return NextStep::Backoff(BLIND) };
         let mut channel = shared.lock();
-        self.send_late_answers(&mut channel);
         match (0..TURNS).any(|_| channel.step(&self.peers) == 0) {
             true if channel.worker.descriptor().is_none() => NextStep::Backoff(BLIND),
             true => NextStep::Sleep(if busy || channel.to_move() > 0 { SLEEPS.0 } else { SLEEPS.1 }),

@@ -33,7 +33,7 @@ pub(crate) enum Receipt {
 struct PutUnderWay {
     net: *const Net,
     question: AskMessage,
-    reply: Option<ucp_ep_h>,
+    reply: ucp_ep_h,
 }
 
 impl Net {
@@ -41,12 +41,7 @@ impl Net {
     ///
     /// # Safety
     /// The caller is a callback of the serving worker. The endpoint `reply` is open until the asking PE has its answer.
-    pub(crate) unsafe fn receive(
-        &self,
-        question: AskMessage,
-        reply: Option<ucp_ep_h>,
-        announced: &AnnouncedData,
-    ) -> Receipt {
+    pub(crate) unsafe fn receive(&self, question: AskMessage, reply: ucp_ep_h, announced: &AnnouncedData) -> Receipt {
         let (Ask::Task(TargetTask::Put { to, .. }), Some(receiver)) = (question.ask, self.backlog.receiver()) else {
             tracing::warn!("UCX: an announced message that is no put was dropped");
             return Receipt::Refused;

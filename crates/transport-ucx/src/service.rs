@@ -33,23 +33,17 @@ unsafe extern "C" fn on_ask(
     length: usize,
     param: *const ucp_am_recv_param_t,
 ) -> ucs_status_t {
-    // SAFETY: `arg` is the net, by the promise of the code that registered this function; UCX's description of the parameters is valid in
-    // the call.
-    let (net, param) = unsafe { (&*arg.cast::<Net>(), &*param) };
+    // SAFETY: `arg` is the net, by the promise of the code that registered this function; UCX's descriptions of header and
+    // parameters are valid in the call.
+    let (net, header, param) =
+        unsafe { (&*arg.cast::<Net>(), slice::from_raw_parts(header.cast::<u8>(), header_length), &*param) };
     let is_announced = param.recv_attr & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-    let has_reply = param.recv_attr & u64::from(UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0;
-    let reply = has_reply.then_some(param.reply_ep);
-    // SAFETY: UCX's descriptions of header and data are valid in the call. Of announced data it describes no bytes.
-    let (header, here) =
-        unsafe { (bytes_at(header, header_length), bytes_at(data, if is_announced { 0 } else { length })) };
-    // A message in one piece has its header in front of its data.
-    let question =
-        if header.is_empty() { AskMessage::split(here) } else { AskMessage::decode(header).map(|ask| (ask, here)) };
-    let Some((question, here)) = question.filter(|(question, _)| has_reply || !question.answered) else {
+    let can_answer = param.recv_attr & u64::from(UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0;
+    let Some(question) = AskMessage::decode(header).filter(|_| can_answer) else {
         tracing::warn!(bytes = header_length, "UCX: a message that is no question was dropped");
         return UCS_OK;
     };
-    let pe = question.pe;
+    let (pe, reply) = (question.pe, param.reply_ep);
     net.note_guest(pe);
     let is_behind = planted!("long-put-overtaken", net.backlog.is_due(pe), false);
     if is_announced {
@@ -64,22 +58,15 @@ unsafe extern "C" fn on_ask(
         // UCX drops what is refused, and what it could not receive.
         return if receipt == Receipt::Coming { UCS_INPROGRESS } else { UCS_OK };
     }
+    // SAFETY: UCX's description of the data is valid in the call; an empty slice needs no address.
+    let data = if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast::<u8>(), length) } };
     if is_behind {
-        net.backlog.add(HeldQuestion { question, reply, data: HeldData::Here(here.to_vec()) });
+        net.backlog.add(HeldQuestion { question, reply, data: HeldData::Here(data.to_vec()) });
     } else {
         // SAFETY: this is a callback of the serving worker, for whose time UCX has named the endpoint to the asking PE.
-        unsafe { net.take_all(question, here, reply) };
+        unsafe { net.take_all(question, data, reply) };
     }
     UCS_OK
-}
-
-/// The bytes that UCX describes by an address and a length.
-///
-/// # Safety
-/// There are `length` bytes at `start` as long as the caller uses them.
-unsafe fn bytes_at<'a>(start: *const c_void, length: usize) -> &'a [u8] {
-    // SAFETY: by the caller's promise; an empty slice needs no address.
-    if length == 0 { &[] } else { unsafe { slice::from_raw_parts(start.cast(), length) } }
 }
 
 impl Net {
@@ -99,11 +86,11 @@ impl Net {
     ///
     /// # Safety
     /// The caller is a callback of the serving worker, and the endpoint `reply` is open.
-    pub(crate) unsafe fn take_all(&self, question: AskMessage, data: &[u8], reply: Option<ucp_ep_h>) {
-        let take = |question: AskMessage, data: &[u8]| {
+    pub(crate) unsafe fn take_all(&self, question: AskMessage, data: &[u8], reply: ucp_ep_h) {
+        let take = |question, data: &[u8]| {
             if let Some(answer) = self.take(question, data) {
                 // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
-                unsafe { self.answer(question, reply, answer) };
+                unsafe { self.answers.send(self.context.ucx, reply, answer) };
             }
         };
         if !matches!(question.ask, Ask::Many) {
@@ -125,34 +112,10 @@ impl Net {
     ///
     /// # Safety
     /// The caller is a callback of the serving worker, and the endpoint `reply` is open.
-    pub(crate) unsafe fn refuse(&self, question: AskMessage, wrong: OutOfRange, reply: Option<ucp_ep_h>) {
+    pub(crate) unsafe fn refuse(&self, question: AskMessage, wrong: OutOfRange, reply: ucp_ep_h) {
         let header = AnswerMessage { pe: self.peers.me, number: question.number, outcome: Err(wrong) }.encode();
         // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
-        unsafe { self.answer(question, reply, SentAnswer { header, keys: Vec::new() }) };
-    }
-
-    /// Answers a PE by the endpoint that its message names. That to a message in one piece waits for the serving channel: a callback cannot
-    /// connect. It goes in front of the answer to a later question of the same channel, which acknowledges what was sent before.
-    ///
-    /// # Safety
-    /// The caller is a callback of the serving worker, and the endpoint `reply` is open.
-    unsafe fn answer(&self, question: AskMessage, reply: Option<ucp_ep_h>, answer: SentAnswer) {
-        let Some(reply) = reply else { return self.late_answers.add(question.pe, answer) };
-        if self.late_answers.are_due() && question.is_by_serving() {
-            for late in self.late_answers.take_for(question.pe) {
-                // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
-                unsafe { self.answers.send(self.context.ucx, reply, late) };
-            }
-        }
-        // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
-        unsafe { self.answers.send(self.context.ucx, reply, answer) };
-    }
-
-    /// Sends the answers that wait for the serving channel.
-    pub(crate) fn send_late_answers(&self, service: &mut Channel) {
-        for (pe, answer) in self.late_answers.take() {
-            service.answer(&self.peers, pe, &self.answers, answer);
-        }
+        unsafe { self.answers.send(self.context.ucx, reply, SentAnswer { header, keys: Vec::new() }) };
     }
 
     /// Does what a question asks for. Returns the answer, if the asking PE expects one or it has failed.

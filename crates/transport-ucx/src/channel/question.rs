@@ -2,10 +2,6 @@
 //!
 //! An operation that needs no old value can go *unacknowledged*: no answer comes unless it fails. UCX keeps the order of one endpoint's eager
 //! messages, and the target executes each as it comes. So the answer to a question acknowledges all that was sent to this PE before.
-//!
-//! UCX makes a list of its own header, ours, the data, and the endpoint for an answer, and the kernel reads each entry by itself. A short
-//! message of the serving channel that expects no answer is one entry: our header and the data in one piece, and no endpoint. If it fails,
-//! the answer goes to the serving worker, which is the one that has sent it.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -20,8 +16,7 @@ use oxshmem_ucx_sys::{
 
 use super::reached::ReachedPeer;
 use super::{COPIED, Channel, Inbox, lost};
-use crate::answer::{AnswerSender, SentAnswer};
-use crate::message::{ASK, AnswerMessage, Ask, AskMessage, BY_SERVING, HEADER};
+use crate::message::{ASK, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::objects::{blank, finish, start_owning};
 use crate::peers::Directory;
 
@@ -56,10 +51,6 @@ pub(super) struct SentQuestion {
 
 /// After this many bytes of messages that expect no answer the channel asks for one, as after [`MOST_UNACKNOWLEDGED`] messages.
 const MOST_UNACKNOWLEDGED_BYTES: usize = 4 << 20;
-
-/// Longest data that a message has in one piece with its header: a copy of so much costs less than an entry of the list. Barriers of two
-/// nodes took 16.5 us with the list and 14.2 with one piece, sums of 8 KiB 29.1 and 23.3.
-pub(super) const ONE_PIECE: usize = 1 << 10;
 
 /// The data of a message.
 pub(super) enum RequestData<'a> {
@@ -136,14 +127,7 @@ impl Channel {
         question.copy.clear();
         let bytes = data.bytes().len();
         let way = if matches!(data, RequestData::Long(_)) { UCP_AM_SEND_FLAG_RNDV } else { UCP_AM_SEND_FLAG_EAGER };
-        let is_one_piece = self.serves && !answered && bytes <= ONE_PIECE && !matches!(data, RequestData::Batch);
-        let (header_length, flags) = if is_one_piece { (0, way) } else { (HEADER, way | UCP_AM_SEND_FLAG_REPLY) };
         let borrowed = match data {
-            RequestData::Borrowed(data) | RequestData::Copied(data) if is_one_piece => {
-                question.copy.extend_from_slice(&header);
-                question.copy.extend_from_slice(data);
-                None
-            }
             RequestData::Borrowed(data) | RequestData::Long(data) => Some(data),
             RequestData::Copied(data) => {
                 question.copy.extend_from_slice(data);
@@ -166,10 +150,10 @@ impl Channel {
         // SAFETY: `sent` takes a boxed question; the endpoint is open. The box keeps the header and copied data until UCX has sent
         // them, and the caller the borrowed data.
         let (outcome, back) = unsafe {
-            start_owning(question, sent, sent_as(flags), |question, param| {
+            start_owning(question, sent, sent_as(way), |question, param| {
                 let header = (*question).header.as_ptr().cast();
                 let data = borrowed.unwrap_or(&(*question).copy);
-                started(send(endpoint, ASK, header, header_length, data.as_ptr().cast(), data.len(), param))
+                started(send(endpoint, ASK, header, HEADER, data.as_ptr().cast(), data.len(), param))
             })
         };
         match (outcome, back, borrowed) {
@@ -190,23 +174,13 @@ impl Channel {
         let (send, endpoint) = (self.ucx().am_send, self.peers[peer].endpoint);
         // SAFETY: `sent` takes a boxed question; the endpoint is open. The box keeps the header and the copy until UCX has sent them.
         let (outcome, back) = unsafe {
-            start_owning(question, sent, sent_as(UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY), |question, param| {
+            start_owning(question, sent, sent_as(UCP_AM_SEND_FLAG_EAGER), |question, param| {
                 let header = (*question).header.as_ptr().cast();
                 let copy = &(*question).copy;
                 started(send(endpoint, ASK, header, HEADER, copy.as_ptr().cast(), copy.len(), param))
             })
         };
         self.note_sent(pe, number, outcome, back);
-    }
-
-    /// Answers a PE by the endpoint to its serving worker.
-    pub(crate) fn answer(&mut self, peers: &Directory, pe: u32, answers: &AnswerSender, answer: SentAnswer) {
-        debug_assert!(self.serves, "the box of the last answer belongs to the serving worker");
-        match self.peer(peers, pe) {
-            // SAFETY: this is the serving channel, which the caller has locked, and the endpoint is open.
-            Ok(peer) => unsafe { answers.send(self.ucx(), self.peers[peer].endpoint, answer) },
-            Err(error) => tracing::warn!(%error, "UCX: an answer could not be sent"),
-        }
     }
 
     /// The outcome of a message to `pe`, with its box if UCX has none.
@@ -224,7 +198,7 @@ impl Channel {
 
     /// The number and the header of the next question.
     pub(super) fn number(&mut self, peers: &Directory, ask: Ask, answered: bool) -> (u64, [u8; HEADER]) {
-        let number = self.asked | if self.serves { BY_SERVING } else { 0 };
+        let number = self.asked;
         self.asked += 1;
         (number, AskMessage { pe: peers.me, number, ask, answered }.encode())
     }
@@ -273,9 +247,9 @@ impl Inbox {
     }
 }
 
-/// The parameters of a message that is sent so.
-fn sent_as(flags: ucp_send_am_flags) -> ucp_request_param_t {
-    ucp_request_param_t { op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS, flags, ..blank() }
+/// The parameters of a message that goes this way.
+fn sent_as(way: ucp_send_am_flags) -> ucp_request_param_t {
+    ucp_request_param_t { op_attr_mask: UCP_OP_ATTR_FIELD_FLAGS, flags: UCP_AM_SEND_FLAG_REPLY | way, ..blank() }
 }
 
 unsafe extern "C" fn sent(request: *mut c_void, status: ucs_status_t, question: *mut c_void) {

@@ -18,7 +18,6 @@ use oxshmem_ucx_sys::{
     UCS_ERR_IO_ERROR, Ucx, ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucp_worker_h, ucs_status_ptr_t,
 };
 
-use super::question::ONE_PIECE;
 use super::unacknowledged::PIECE;
 use super::{Channel, Issued, LONGEST_MESSAGE, TOGETHER};
 use crate::devices::Devices;
@@ -653,89 +652,6 @@ fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
         assert!(refused.contains("outside its registered memory"), "{refused}");
         assert!(is_sevens(&target[..SIGNAL]), "puts have not arrived whole");
     }
-}
-
-/// Messages of the serving channel that expect no answer are one piece each up to a length. They keep their order with longer ones, and one
-/// that fails says so.
-#[test]
-fn short_messages_of_the_serving_channel_arrive_in_order_and_fail_aloud() {
-    const SIGNAL: usize = 64 << 10;
-    const LENGTHS: [usize; 9] = [8, ONE_PIECE, 1, ONE_PIECE + 1, 32, 20_000, 100, ONE_PIECE - 1, 8];
-    let sources: Vec<Vec<u8>> = (1..=LENGTHS.len()).map(|i| vec![i as u8; LENGTHS[i - 1]]).collect();
-    let mut target = vec![0_u8; SIGNAL + 64];
-    let refused = alone(&mut target, |stage| {
-        let options = LaneOptions { rarely_completed: true };
-        let shared = stage.net.take_channel(options).expect("there are workers");
-        assert!(shared.lock().serves, "the runtime's lane has the serving channel");
-        let peers = &stage.net.peers;
-        let send = |at: Remote, source: &[u8], signal: Option<(Remote, SignalUpdate)>| {
-            let mut channel = shared.lock();
-            // SAFETY: the sources live longer than the channel.
-            unsafe { channel.put_unacknowledged(peers, &put(at, source), signal) }.expect("there is room");
-            // The next message joins no batch.
-            channel.steps += 1;
-        };
-        // Each writes over those before it, and the signal is that of the last one.
-        for (i, source) in sources.iter().enumerate() {
-            send(HEAP, source, Some((at(SIGNAL), SignalUpdate::Set(i as u64 + 1))));
-        }
-        while stage.word(SIGNAL) < LENGTHS.len() as u64 {
-            stage.net.serve();
-        }
-        while shared.lock().outstanding() > 0 {
-            shared.lock().progress(peers).expect("nothing fails");
-        }
-        let expected = |place: usize| sources.iter().rev().find_map(|source| source.get(place).copied()).unwrap_or(0);
-        let words = |from: usize| stage.word(from).to_ne_bytes();
-        for place in (0..SIGNAL).step_by(8) {
-            assert_eq!(words(place), std::array::from_fn(|byte| expected(place + byte)), "at {place}");
-        }
-        // Neither is in the heap; the message behind them is.
-        send(at(SIGNAL + 64), &sources[0], None);
-        send(at(usize::MAX - 8), &sources[1], Some((at(SIGNAL), SignalUpdate::Set(1))));
-        send(HEAP, &sources[8], Some((at(SIGNAL + 8), SignalUpdate::Set(1))));
-        let refused = loop {
-            stage.net.serve();
-            if let Err(error) = shared.lock().progress(peers) {
-                break error.to_string();
-            }
-        };
-        while shared.lock().outstanding() > 0 {
-            stage.net.serve();
-            let _ = shared.lock().progress(peers);
-        }
-        assert_eq!((stage.word(SIGNAL), stage.word(SIGNAL + 8)), (LENGTHS.len() as u64, 1));
-        assert!(!stage.net.late_answers.are_due(), "an answer waits");
-        refused
-    });
-    assert!(refused.is_none_or(|refused| refused.contains("outside its registered memory")));
-}
-
-/// The answer to a question acknowledged a message in one piece whose refusal had not gone, so that a wait for both went well.
-#[test]
-fn a_message_in_one_piece_that_fails_says_so_before_it_is_acknowledged() {
-    let mut target = vec![0_u8; 64];
-    let source = [1_u8; 8];
-    let refused = alone(&mut target, |stage| {
-        let options = LaneOptions { rarely_completed: true };
-        let shared = stage.net.take_channel(options).expect("there are workers");
-        let peers = &stage.net.peers;
-        // SAFETY: the source lives longer than the channel.
-        unsafe { shared.lock().put_unacknowledged(peers, &put(at(1 << 20), &source), None) }.expect("there is room");
-        // An answer that waits for a turn of the serving channel does not go: the lane alone moves that on.
-        let refused = loop {
-            if let Err(error) = shared.lock().progress(peers) {
-                break error.to_string();
-            }
-            assert!(shared.lock().outstanding() > 0, "a message that has failed is acknowledged");
-        };
-        while shared.lock().outstanding() > 0 {
-            let _ = shared.lock().progress(peers);
-        }
-        assert!(!stage.net.late_answers.are_due(), "its answer waits");
-        refused
-    });
-    assert!(refused.is_none_or(|refused| refused.contains("outside its registered memory")));
 }
 
 /// UCX's receipt where it has no memory left.
