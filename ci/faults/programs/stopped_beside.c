@@ -3,6 +3,7 @@
  *
  * usage: stopped_beside puts|gets, with 4 PEs on as many nodes */
 #include <shmem.h>
+#include "stopped_process.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,20 +17,6 @@ enum { OPERATIONS = 2000, BYTES = 65536, PUTS = 50 };
 static long pid, word;
 static char block[BYTES];
 static int gets;
-
-/* The state of a process, as /proc shows it; 0: there is none. */
-static char state(long process)
-{
-    char name[64], found = 0;
-    snprintf(name, sizeof name, "/proc/%ld/stat", process);
-    FILE *file = fopen(name, "r");
-    if (file != NULL) {
-        if (fscanf(file, "%*d (%*[^)]) %c", &found) != 1)
-            found = 0;
-        fclose(file);
-    }
-    return found;
-}
 
 static void *fill(void *nothing)
 {
@@ -78,8 +65,7 @@ int main(int count, char **arguments)
         raise(SIGSTOP);
     } else if (me == 0) {
         shmem_long_wait_until(&pid, SHMEM_CMP_NE, 0);
-        while (state(pid) != 'T')
-            usleep(1000);
+        wait_until_stopped(pid);
         pthread_t other;
         if (pthread_create(&other, NULL, fill, NULL) != 0)
             abort();

@@ -3,6 +3,7 @@
  *
  * usage: stopped_peer first|much, with 8 PEs on as many nodes */
 #include <shmem.h>
+#include "stopped_process.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,20 +14,6 @@ enum { FETCHES = 200, PUTS = 2000, BYTES = 65536 };
 
 static long pid, begin, fetched, word;
 static char block[BYTES];
-
-/* The state of a process, as /proc shows it; 0: there is none. */
-static char state(long process)
-{
-    char name[64], found = 0;
-    snprintf(name, sizeof name, "/proc/%ld/stat", process);
-    FILE *file = fopen(name, "r");
-    if (file != NULL) {
-        if (fscanf(file, "%*d (%*[^)]) %c", &found) != 1)
-            found = 0;
-        fclose(file);
-    }
-    return found;
-}
 
 int main(int count, char **arguments)
 {
@@ -42,8 +29,7 @@ int main(int count, char **arguments)
     } else if (me == 1) {
         shmem_long_atomic_fetch_inc(&fetched, 0);
         shmem_long_wait_until(&pid, SHMEM_CMP_NE, 0);
-        while (state(pid) != 'T')
-            usleep(1000);
+        wait_until_stopped(pid);
         shmem_long_p(&begin, 1, 0);
         shmem_quiet();
         for (int i = 1; i < FETCHES; i++) {

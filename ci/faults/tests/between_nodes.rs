@@ -144,13 +144,12 @@ fn words_come_to_their_pes_however_hosts_get_the_pes() {
     }
 }
 
-/// The greeting of a PE that is stopped waited in front of the answers to all others; puts to such a PE had all slots.
-#[test]
-fn a_pe_that_puts_to_a_stopped_one_serves_the_others() {
-    let stopped = program("stopped_peer.c");
-    for transport in ["tcp", "ofi:tcp;ofi_rxm", "ofi:shm", "ucx:tcp"] {
-        for form in ["first", "much"] {
-            let ended = Job::new("-n 8 --nodes 8").env("SHMEM_TRANSPORT", transport).run(&stopped, [form]);
+/// Runs each form of a program in which a PE is stopped, over each of these transports that is here.
+#[track_caller]
+fn goes_on_beside_a_stopped_pe(program: &Path, options: &str, transports: &[&str], forms: [&str; 2]) {
+    for transport in transports {
+        for form in forms {
+            let ended = Job::new(options).env("SHMEM_TRANSPORT", transport).run(program, [form]);
             if !ended.lacks_transport(transport) {
                 assert_eq!(ended.expect(0).stdout, "all right\n", "{transport}, {form}");
             }
@@ -158,19 +157,19 @@ fn a_pe_that_puts_to_a_stopped_one_serves_the_others() {
     }
 }
 
+/// The greeting of a PE that is stopped waited in front of the answers to all others; puts to such a PE had all slots.
+#[test]
+fn a_pe_that_puts_to_a_stopped_one_serves_the_others() {
+    let transports = ["tcp", "ofi:tcp;ofi_rxm", "ofi:shm", "ucx:tcp"];
+    goes_on_beside_a_stopped_pe(&program("stopped_peer.c"), "-n 8 --nodes 8", &transports, ["first", "much"]);
+}
+
 /// The operations of one thread had all slots, and another thread had none for another PE. libfabric's shm (1.17) is left out: an endpoint of
 /// its takes the responses of all PEs in the order of its operations, so those behind an operation on a stopped PE wait for it.
 #[test]
 fn a_thread_that_puts_to_a_stopped_pe_does_not_hold_up_others() {
     let beside = program_with("stopped_beside.c", &["-pthread"]);
-    for transport in ["tcp", "ofi:tcp;ofi_rxm", "ucx:tcp"] {
-        for form in ["puts", "gets"] {
-            let ended = Job::new("-n 4 --nodes 4").env("SHMEM_TRANSPORT", transport).run(&beside, [form]);
-            if !ended.lacks_transport(transport) {
-                assert_eq!(ended.expect(0).stdout, "all right\n", "{transport}, {form}");
-            }
-        }
-    }
+    goes_on_beside_a_stopped_pe(&beside, "-n 4 --nodes 4", &["tcp", "ofi:tcp;ofi_rxm", "ucx:tcp"], ["puts", "gets"]);
 }
 
 /// UCX 1.13 calls an atomic without a reply over before it has room for it, and no flush waits for it.
