@@ -47,30 +47,28 @@ impl Algorithm for Tree {
 
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
         let place = plan.before(me.rank, plan.root);
-        let (peers, value) = (self.radix - 1, plan.mark(0));
-        let all = rounds(plan.size, self.radix);
-        let zeros = if place == 0 { all } else { trailing_zeros(place, self.radix) };
-        let Some(pc) = pc.checked_sub(1) else {
-            let digit = u64::from(place) / u64::from(self.radix).pow(zeros) % u64::from(self.radix);
-            return match place {
-                0 => Step::Skip,
-                _ => Step::Wait { word: zeros * peers + digit as u32 - 1, value },
-            };
+        let (here, size, radix) = (u64::from(place), u64::from(plan.size), u64::from(self.radix));
+        let (peers, value) = (radix - 1, plan.mark(0));
+        // It sends in the rounds for which its place ends in zeros; `reach` is radix^rounds.
+        let (mut rounds, mut reach) = (0, 1);
+        while if place == 0 { reach < size } else { here.is_multiple_of(reach * radix) } {
+            (rounds, reach) = (rounds + 1, reach * radix);
+        }
+        let Some(mut pc) = pc.checked_sub((place > 0).into()) else {
+            return Step::Wait { word: (rounds * peers + here / reach % radix - 1) as u32, value };
         };
-        let sends = u64::from(zeros * peers);
-        if pc >= sends {
-            return if pc == sends && place == 0 { root_copy(plan) } else { Step::Done };
-        }
         // The widest subtrees first.
-        let (round, digit) = (zeros - 1 - pc as u32 / peers, pc as u32 % peers + 1);
-        let distance = u64::from(digit) * u64::from(self.radix).pow(round);
-        if u64::from(place) + distance >= u64::from(plan.size) {
-            return Step::Skip;
+        while rounds > 0 {
+            (rounds, reach) = (rounds - 1, reach / radix);
+            let children = peers.min((size - 1 - here) / reach);
+            if pc < children {
+                let from = if place == 0 { source(0) } else { dest(0) };
+                let (to, word) = (plan.after(me.rank, ((pc + 1) * reach) as u32), (rounds * peers + pc) as u32);
+                return Step::Put { to, from, into: dest(0), len: plan.count, signal: PutSignal::Set { word, value } };
+            }
+            pc -= children;
         }
-        let from = if place == 0 { source(0) } else { dest(0) };
-        let word = round * peers + digit - 1;
-        let to = plan.after(me.rank, distance as u32);
-        Step::Put { to, from, into: dest(0), len: plan.count, signal: PutSignal::Set { word, value } }
+        if pc == 0 && place == 0 && !plan.root_apart { root_copy(plan) } else { Step::Done }
     }
 }
 

@@ -28,40 +28,33 @@ impl Algorithm for Dissemination {
     }
 
     fn step(&self, plan: &Plan, me: &Caller, pc: u64) -> Step {
-        let len = self.len(plan);
-        let Some(pc) = pc.checked_sub(1) else {
-            return if self.payload { Step::Copy { into: dest(0), from: source(0), len } } else { Step::Skip };
+        let (len, size, peers) = (self.len(plan), u64::from(plan.size), u64::from(self.radix - 1));
+        let Some(mut pc) = pc.checked_sub(self.payload.into()) else {
+            return Step::Copy { into: dest(0), from: source(0), len };
         };
-        let peers = self.radix - 1;
-        let (pc, steps) = (pc as u32, 2 * peers + 1);
-        let (round, phase) = (pc / steps, pc % steps);
-        let (size, reach) = (u64::from(plan.size), u64::from(self.radix).pow(round));
-        if reach >= size {
-            return Step::Done;
+        let (mut reach, mut first) = (1, 0);
+        while reach < size {
+            // Only the last round may have fewer peers than the radix has.
+            let present = if peers * reach < size { peers } else { (size - 1) / reach };
+            if pc < 2 * present {
+                let peer = if pc < present { pc } else { pc - present };
+                let (word, value) = (first + peer as u32, plan.mark(0));
+                if pc >= present {
+                    return Step::Wait { word, value };
+                }
+                let ahead = if self.radix.is_power_of_two() { Plan::partner } else { Plan::after };
+                let to = ahead(plan, me.rank, ((peer + 1) * reach) as u32);
+                let into = scratch(u64::from(word) * len);
+                return Step::Put { to, from: dest(0), into, len, signal: PutSignal::Set { word, value } };
+            }
+            if self.payload && pc == 2 * present {
+                let right = scratch(u64::from(first) * len);
+                return Step::Reduce { into: dest(0), left: dest(0), right, stride: len, terms: present as u32, len };
+            }
+            pc -= 2 * present + u64::from(self.payload);
+            (reach, first) = (reach * u64::from(self.radix), first + peers as u32);
         }
-        let first = round * peers;
-        if phase == 2 * peers {
-            let terms = u64::from(peers).min((size - 1) / reach) as u32;
-            let right = scratch(u64::from(first) * len);
-            return if self.payload {
-                Step::Reduce { into: dest(0), left: dest(0), right, stride: len, terms, len }
-            } else {
-                Step::Skip
-            };
-        }
-        let peer = if phase < peers { phase } else { phase - peers };
-        if u64::from(peer + 1) * reach >= size {
-            return Step::Skip;
-        }
-        let (word, value) = (first + peer, plan.mark(0));
-        if phase >= peers {
-            return Step::Wait { word, value };
-        }
-        let distance = (u64::from(peer + 1) * reach) as u32;
-        let ahead = if self.radix.is_power_of_two() { Plan::partner } else { Plan::after };
-        let to = ahead(plan, me.rank, distance);
-        let into = scratch(u64::from(word) * len);
-        Step::Put { to, from: dest(0), into, len, signal: PutSignal::Set { word, value } }
+        Step::Done
     }
 }
 
