@@ -56,7 +56,15 @@ impl Channel {
         self.move_flush(peers);
     }
 
+    /// Moves the flush under way on, if there is one.
+    #[inline]
     pub(super) fn move_flush(&mut self, peers: &Directory) {
+        if self.flush.is_some() {
+            self.move_begun(peers);
+        }
+    }
+
+    fn move_begun(&mut self, peers: &Directory) {
         let Some(mut flush) = self.flush.take() else { return };
         let status = match &flush.request {
             Some(request) => request.outcome(self.ucx()),
