@@ -32,10 +32,11 @@ use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::algorithm::census::Round;
 use oxshmem_schedule::step::{Algorithm, Caller, CallerShare, Plan};
 use oxshmem_schedule::way::size_limits::PRIVATE_SCRATCH;
-use oxshmem_schedule::way::{LeaderSchedule, NodeShares, Reach};
+use oxshmem_schedule::way::{CollectiveWay, LeaderSchedule, NodeShares, Reach};
 
 use crate::collectives::arguments::Reduction;
 use crate::collectives::call::Call;
+use crate::collectives::chosen_ways::Asked;
 use crate::collectives::facts;
 use crate::collectives::run::{self, Arrays, NO_SHARE};
 use crate::collectives::unanimity::are_same;
@@ -97,9 +98,10 @@ unsafe fn run_schedule(
 
 /// The leaders wait for each other.
 fn leaders_meet(call: Call<'_>, span: &Span) {
-    let Some(way) = facts::of_team(call.team).meeting(span.nodes()) else {
-        unreachable!("the standard synchronisation has room among {MOST_NODES} leaders")
-    };
+    let way = call.team.ways.meeting(|| {
+        let way = facts::of_team(call.team).meeting(span.nodes());
+        way.unwrap_or_else(|| unreachable!("the standard synchronisation has room among {MOST_NODES} leaders"))
+    });
     // SAFETY: nothing is moved.
     unsafe { run_schedule(call, span, way, Plan::new(span.nodes(), 0), NO_SHARE, Arrays::NONE, There::Nowhere) };
 }
@@ -107,7 +109,10 @@ fn leaders_meet(call: Call<'_>, span: &Span) {
 /// How the leaders gather parts, of which that of a node begins at byte `start(node)`. `None`: there is no room for it.
 fn gathering(call: Call<'_>, span: &Span, start: impl Fn(u32) -> u64, reach: Reach) -> Option<LeaderSchedule> {
     let shares = NodeShares::of((0..span.nodes()).map(|node| start(node + 1) - start(node)));
-    facts::of_team(call.team).gathering(shares, reach, call.team.buffers.number().is_some())
+    match facts::kept_way(call.team, Asked::Gather { shares, reach }) {
+        CollectiveWay::Gathered(way) => Some(way),
+        _ => None,
+    }
 }
 
 /// Every leader has its node's part of `dest`, which begins at byte `start(node)`, and gets those of all nodes. Returns what
@@ -149,16 +154,26 @@ unsafe fn gather_parts(
 pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
     let Reduction { kernel, dest, source, n, .. } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
+    let (leader, leads) = (span.my_leader(), team.my == span.my_leader());
     let exchange = Exchange::begin(call, span);
-    let mut payload = [0; PAYLOAD_WORDS];
-    // SAFETY: the caller promises `n` elements at `source`, and they are at most a payload.
-    unsafe { ptr::copy_nonoverlapping(source, payload.as_mut_ptr().cast(), bytes) };
-    exchange.write_line(&payload);
-    exchange.count_in();
     // Aligned for every type, as lines are not.
     let mut sum = [0_u128; PAYLOAD_WORDS.div_ceil(2)];
     let sum: *mut u8 = sum.as_mut_ptr().cast();
-    if team.my == span.my_leader() {
+    let lay = |from: *const u8| {
+        let mut payload = [0; PAYLOAD_WORDS];
+        // SAFETY: the caller promises `n` elements at `source`, the sum has as many, and they are at most a payload.
+        unsafe { ptr::copy_nonoverlapping(from, payload.as_mut_ptr().cast(), bytes) };
+        exchange.write_line(&payload);
+    };
+    let is_alone = span.count(span.node()) == 1;
+    if is_alone {
+        // SAFETY: the caller promises `n` elements at `source`, and the sum has as many.
+        unsafe { ptr::copy_nonoverlapping(source, sum, bytes) };
+    } else {
+        lay(source);
+    }
+    exchange.count_in();
+    if leads && !is_alone {
         let mut operand = [0_u128; PAYLOAD_WORDS.div_ceil(2)];
         for member in span.here() {
             let into = if member == team.my { sum } else { operand.as_mut_ptr().cast() };
@@ -174,15 +189,16 @@ pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, r
     let arrays = Arrays { dest: sum, source: sum, ..reduction.arrays() };
     // SAFETY: the sum has `n` elements; all messages are inline.
     unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays, There::Nowhere) };
-    if team.my == span.my_leader() {
-        // SAFETY: the sum has `n` elements, which are at most a payload.
-        unsafe { ptr::copy_nonoverlapping(sum, payload.as_mut_ptr().cast(), bytes) };
-        exchange.write_line(&payload);
+    if is_alone {
+        // SAFETY: the caller promises `n` elements at `dest`, and the sum has as many.
+        return unsafe { ptr::copy_nonoverlapping(sum, dest, bytes) };
+    }
+    if leads {
+        lay(sum);
     }
     exchange.release();
-    let result = span.my_leader();
     // SAFETY: the caller promises `n` elements at `dest`; the line has a payload.
-    exchange.read_line(result, |line| unsafe { ptr::copy_nonoverlapping(line.as_ptr().cast(), dest, bytes) });
+    exchange.read_line(leader, |line| unsafe { ptr::copy_nonoverlapping(line.as_ptr().cast(), dest, bytes) });
 }
 
 /// The bitwise and of all members' words.

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use oxshmem_schedule::way::{CollectiveWay, LeaseState, ReduceFacts, TeamFacts};
+use oxshmem_schedule::way::{CollectiveWay, LeaderSchedule, LeaseState, NodeShares, Reach, ReduceFacts, TeamFacts};
 
 /// The question of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +29,11 @@ pub(crate) enum Asked {
         bytes: usize,
         strided: bool,
     },
+    /// How leaders gather what the nodes bring; `Members` if there is no room.
+    Gather {
+        shares: NodeShares,
+        reach: Reach,
+    },
 }
 
 impl Asked {
@@ -39,6 +44,10 @@ impl Asked {
             Self::Broadcast { bytes, root, root_node, apart } => team.broadcast(bytes, root, root_node, apart),
             Self::Fcollect { bytes } => team.fcollect(bytes),
             Self::Alltoall { bytes, strided } => team.alltoall(bytes, strided),
+            Self::Gather { shares, reach } => {
+                let has_buffers = team.span.is_some_and(|span| span.buffers == LeaseState::Held);
+                team.gathering(shares, reach, has_buffers).map_or(CollectiveWay::Members, CollectiveWay::Gathered)
+            }
         }
     }
 
@@ -50,6 +59,7 @@ impl Asked {
             Self::Broadcast { bytes, root, .. } => (2, bytes, root),
             Self::Fcollect { bytes } => (3, bytes, 0),
             Self::Alltoall { bytes, .. } => (4, bytes, 0),
+            Self::Gather { shares, .. } => (5, shares.total as usize, 0),
         };
         let leases = leases.iter().fold(0, |all, &lease| all << 1 | u64::from(lease == LeaseState::Held));
         let words = (bytes as u64) << 10 ^ u64::from(root) << 5 ^ leases << 3 ^ kind;
@@ -61,7 +71,11 @@ const PLACES: usize = 64;
 
 /// The answers that a team keeps: the first question of each place. Another question there is answered anew each time.
 #[derive(Default)]
-pub(crate) struct ChosenWays(OnceLock<Box<[OnceLock<Chosen>]>>);
+pub(crate) struct ChosenWays {
+    places: OnceLock<Box<[OnceLock<Chosen>]>>,
+    /// How the leaders of the team's nodes wait for each other, which depends on no lease.
+    meeting: OnceLock<LeaderSchedule>,
+}
 
 struct Chosen {
     asked: Asked,
@@ -77,9 +91,14 @@ impl ChosenWays {
         leases: [LeaseState; 2],
         choose: impl Fn() -> CollectiveWay,
     ) -> CollectiveWay {
-        let places = self.0.get_or_init(|| (0..PLACES).map(|_| OnceLock::new()).collect());
+        let places = self.places.get_or_init(|| (0..PLACES).map(|_| OnceLock::new()).collect());
         let kept = places[asked.place(leases)].get_or_init(|| Chosen { asked, leases, way: choose() });
         if kept.asked == asked && kept.leases == leases { kept.way } else { choose() }
+    }
+
+    /// How the leaders wait for each other; `choose` finds it.
+    pub(crate) fn meeting(&self, choose: impl FnOnce() -> LeaderSchedule) -> LeaderSchedule {
+        *self.meeting.get_or_init(choose)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The facts of a team by which a way is chosen, as the runtime knows them.
 
-use oxshmem_schedule::way::{LeaseState, LevelLines, NodeSpan, Rules, TeamFacts};
+use oxshmem_schedule::way::{CollectiveWay, LeaseState, LevelLines, NodeSpan, Rules, TeamFacts};
 
+use crate::collectives::chosen_ways::Asked;
 use crate::collectives::free_buffers::Leased;
 use crate::memory::control::lines::{ONE_WAY, SYNCHRONISING};
 use crate::network;
@@ -22,6 +23,11 @@ pub(crate) fn of_team(team: &TeamState) -> TeamFacts<'_> {
     let crowded = if span.is_some() { network::is_crowded_host() } else { pace::crowded() };
     let rules = Rules { own, crowded, served: network::is_served() };
     TeamFacts { size: team.size, span, levels, scheduled: team.scheduled, posts: team.posts, rules }
+}
+
+/// The way of a question for the leases that the team has now.
+pub(crate) fn kept_way(team: &TeamState, asked: Asked) -> CollectiveWay {
+    team.ways.find(asked, leases(team), || asked.of(&of_team(team)))
 }
 
 /// How the team lies on nodes, and what it has leased there.

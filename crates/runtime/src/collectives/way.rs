@@ -13,9 +13,7 @@ use crate::collectives::facts;
 #[cold]
 #[inline(never)]
 pub(crate) fn of(call: Call<'_>, asked: Asked) -> CollectiveWay {
-    let leases = facts::leases(call.team);
-    let way = call.team.ways.find(asked, leases, || asked.of(&facts::of_team(call.team)));
-    with_buffers(call, way, |team| asked.of(team))
+    with_buffers(call, facts::kept_way(call.team, asked), |team| asked.of(team))
 }
 
 /// The way of a question of a call whose members have so many bytes for each other. A team on one node without rows of the user asks
