@@ -33,6 +33,11 @@ static long here[LONG / sizeof(long)], fetched;
 static long there[LONG / sizeof(long)], counter, word;
 static uint64_t signal_word;
 static shmem_ctx_t own;
+static long invitation;                        /* For PE 1: the number of its turn, and that of the collective that it makes. */
+static long turn;                              /* The number of the last invitation. */
+static int operand, greatest, work[2][SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+static double summand, sum, sum_work[2][SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+static long psync[2][SHMEM_REDUCE_SYNC_SIZE]; /* Of an active set, which take turns. */
 
 static void p(void) { shmem_long_p(&word, 7, 1); }
 static void put_nbi_8(void) { shmem_putmem_nbi(there, here, 8, 1); }
@@ -46,7 +51,25 @@ static void quiet(void) { shmem_quiet(); }
 static void own_put_nbi_8(void) { shmem_ctx_putmem_nbi(own, there, here, 8, 1); }
 static void own_quiet(void) { shmem_ctx_quiet(own); }
 static void fence(void) { shmem_fence(); }
+static void barrier(void) { shmem_barrier_all(); }
+static void max_to_all(void) {
+  shmem_int_max_to_all(&greatest, &operand, 1, 0, 0, 2, work[turn & 1], psync[turn & 1]);
+}
+static void sum_to_all(void) {
+  shmem_double_sum_to_all(&sum, &summand, 1, 0, 0, 2, sum_work[turn & 1], psync[turn & 1]);
+}
+static void fcollect(void) { shmem_fcollectmem(SHMEM_TEAM_WORLD, there, here, 8); }
+static void broadcast(void) { shmem_broadcastmem(SHMEM_TEAM_WORLD, there, here, 8, 0); }
 static void nothing(void) {}
+
+/* Lets PE 1 make the collective that is counted next, and waits until its message has come, so that the counted call does not wait. */
+enum { NUMBERS = 64, MICROSECONDS = 2000 };
+static void invite(long number) {
+  shmem_long_p(&invitation, ++turn * NUMBERS + number, 1);
+  shmem_quiet();
+  usleep(MICROSECONDS);
+}
+static void invite_next(void) { invite(shared->name); }
 
 static const struct {
   const char *name;
@@ -67,6 +90,11 @@ static const struct {
     {"fence after put_nbi 8", put_nbi_8, fence},
     {"put_nbi 8, private context", nothing, own_put_nbi_8},
     {"quiet, private context", own_put_nbi_8, own_quiet},
+    {"barrier_all", invite_next, barrier},
+    {"int_max_to_all 1", invite_next, max_to_all},
+    {"double_sum_to_all 1", invite_next, sum_to_all},
+    {"fcollectmem 8", invite_next, fcollect},
+    {"broadcastmem 8, root", invite_next, broadcast},
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
@@ -203,8 +231,8 @@ static void trace(pid_t process, const char *file, int ready) {
 static long least(int number) {
   long best = -1;
   for (int i = 0, seen = 0; i < MOST && seen < OFTEN; i++) {
-    operations[number].before();
     shared->name = number;
+    operations[number].before();
     void (*act)(void) = operations[number].act;
     __asm__ volatile("int3" ::: "memory");
     act();
@@ -216,6 +244,16 @@ static long least(int number) {
     if (best < 0 || count < best) best = count, seen = 1;
   }
   return best;
+}
+
+/* PE 1 makes the collectives to which it is invited, up to an invitation to none. */
+static void accompany(void) {
+  for (;;) {
+    shmem_long_wait_until(&invitation, SHMEM_CMP_GE, ++turn * NUMBERS);
+    long number = invitation % NUMBERS;
+    if (number == OPERATIONS) return;
+    operations[number].act();
+  }
 }
 
 int main(int argc, char **argv) {
@@ -233,6 +271,8 @@ int main(int argc, char **argv) {
   }
   close(go[0]);
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < SHMEM_REDUCE_SYNC_SIZE; j++) psync[i][j] = SHMEM_SYNC_VALUE;
   shmem_init();
   if (shmem_ctx_create(SHMEM_CTX_PRIVATE, &own)) return 1;
   shmem_barrier_all();
@@ -241,11 +281,18 @@ int main(int argc, char **argv) {
     char byte = 'g';
     if (write(go[1], &byte, 1) != 1 || read(ready[0], &byte, 1) != 1) die("the tracer");
     for (int round = 0; round < 3; round++)
-      for (int i = 0; i < OPERATIONS; i++) operations[i].before(), operations[i].act();
+      for (int i = 0; i < OPERATIONS; i++) {
+        shared->name = i;
+        operations[i].before();
+        operations[i].act();
+      }
     shmem_quiet();
     shmem_ctx_quiet(own);
     for (int i = 0; i < OPERATIONS; i++) printf("%s: %ld\n", operations[i].name, least(i));
     fflush(stdout);
+    invite(OPERATIONS);
+  } else {
+    accompany();
   }
   close(go[1]);
   shmem_barrier_all();
