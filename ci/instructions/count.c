@@ -35,9 +35,10 @@ static uint64_t signal_word;
 static shmem_ctx_t own;
 static long invitation;                        /* For PE 1: the number of its turn, and that of the collective that it makes. */
 static long turn;                              /* The number of the last invitation. */
+static long done;                              /* For PE 0: the last turn that PE 1 has ended. */
 static int operand, greatest, work[2][SHMEM_REDUCE_MIN_WRKDATA_SIZE];
 static double summand, sum, sum_work[2][SHMEM_REDUCE_MIN_WRKDATA_SIZE];
-static long psync[2][SHMEM_REDUCE_SYNC_SIZE]; /* Of an active set, which take turns. */
+static long psync[2][SHMEM_REDUCE_SYNC_SIZE]; /* Two, which take turns, of one active set. */
 
 static void p(void) { shmem_long_p(&word, 7, 1); }
 static void put_nbi_8(void) { shmem_putmem_nbi(there, here, 8, 1); }
@@ -62,9 +63,11 @@ static void fcollect(void) { shmem_fcollectmem(SHMEM_TEAM_WORLD, there, here, 8)
 static void broadcast(void) { shmem_broadcastmem(SHMEM_TEAM_WORLD, there, here, 8, 0); }
 static void nothing(void) {}
 
-/* Lets PE 1 make the collective that is counted next, and waits until its message has come, so that the counted call does not wait. */
+/* Lets PE 1 make the collective that is counted next, and waits until its message has come, so that the counted call does not wait.
+   PE 1 has ended the turn before: the root of a broadcast waits for nobody, and the invitation would be overwritten. */
 enum { NUMBERS = 64, MICROSECONDS = 2000 };
 static void invite(long number) {
+  shmem_long_wait_until(&done, SHMEM_CMP_GE, turn);
   shmem_long_p(&invitation, ++turn * NUMBERS + number, 1);
   shmem_quiet();
   usleep(MICROSECONDS);
@@ -253,6 +256,7 @@ static void accompany(void) {
     long number = invitation % NUMBERS;
     if (number == OPERATIONS) return;
     operations[number].act();
+    shmem_long_p(&done, turn, 0);
   }
 }
 
@@ -270,6 +274,7 @@ int main(int argc, char **argv) {
     trace(process, argv[1], ready[1]);
   }
   close(go[0]);
+  close(ready[1]); /* The end of a tracer that cannot trace ends the read. */
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
   for (int i = 0; i < 2; i++)
     for (int j = 0; j < SHMEM_REDUCE_SYNC_SIZE; j++) psync[i][j] = SHMEM_SYNC_VALUE;

@@ -1,7 +1,8 @@
 //! The ways that a team has chosen.
 //!
 //! A way follows from the question and from the team's leases; all else stays as it is while the team lives. So a team keeps
-//! answers, because the choice takes a fifth of the instructions of a short broadcast between nodes.
+//! answers, because the choice takes a fifth of the instructions of a short broadcast between nodes. Before all PEs are known to have the
+//! same rows of the user (`choice`), the world makes no collective whose way it keeps, but to name PEs that differ.
 
 use std::sync::OnceLock;
 

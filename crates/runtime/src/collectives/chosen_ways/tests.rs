@@ -1,6 +1,6 @@
 use std::cell::Cell;
 
-use oxshmem_schedule::way::{LeaseState, TeamFacts};
+use oxshmem_schedule::way::{CollectiveWay, LeaseState, NodeShares, NodeSpan, Reach, TeamFacts};
 
 use super::{Asked, ChosenWays, PLACES};
 
@@ -51,4 +51,25 @@ fn powers_of_two_and_roots_in_turn_have_places_of_their_own() {
     let broadcast = |bytes, root| Asked::Broadcast { bytes, root, root_node: 0, apart: false };
     assert!(places((0..16).map(|root| broadcast(8, root)).collect()) >= 12);
     assert!(places((3..20).map(|shift| broadcast(1 << shift, 0)).collect()) >= 12);
+}
+
+#[test]
+fn leaders_gather_where_they_reach_each_other_and_meet_as_they_have_chosen_first() {
+    let ring = LeaseState::Wanted;
+    let span = NodeSpan { nodes: 3, fewest: 1, most: 1, in_order: true, buffers: LeaseState::Held, ring };
+    let team = TeamFacts { span: Some(span), ..TeamFacts::plain(3) };
+    let (ways, shares) = (ChosenWays::default(), NodeShares::of([4096; 3].into_iter()));
+    // Both questions have one place.
+    for (reach, is_possible) in [(Reach::Results, true), (Reach::Nothing, false)] {
+        let asked = Asked::Gather { shares, reach };
+        let way = ways.find(asked, [span.buffers, ring], || asked.of(&team));
+        let chosen = team.gathering(shares, reach, true);
+        assert_eq!(
+            (way, chosen.is_some()),
+            (chosen.map_or(CollectiveWay::Members, CollectiveWay::Gathered), is_possible)
+        );
+    }
+    let meeting = team.meeting(3).expect("three leaders have room");
+    assert_eq!(ways.meeting(|| meeting), meeting);
+    assert_eq!(ways.meeting(|| unreachable!("it is kept")), meeting);
 }
