@@ -18,7 +18,7 @@ static const long MARK = 0x5ca1ab1e0ddba11;
 
 /* The memory of one array: guards, the elements, guards. */
 typedef struct {
-    long *volatile memory;
+    long *memory;
     size_t elements;
 } array_t;
 
@@ -38,6 +38,9 @@ static long *lay(int which, long *memory, size_t elements)
     return memory + GUARD;
 }
 
+/* Held while a thread looks at the guards, and while an array is taken away from it. */
+static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+
 static int guards_are_whole(void)
 {
     for (int which = 0; which < 4; which++) {
@@ -51,7 +54,10 @@ static int guards_are_whole(void)
 
 static void look(void)
 {
-    if (!guards_are_whole()) {
+    pthread_mutex_lock(&looking);
+    const int whole = guards_are_whole();
+    pthread_mutex_unlock(&looking);
+    if (!whole) {
         fprintf(stderr, "a guard has changed on PE %d\n", me);
         fflush(stderr);
         _Exit(9);
@@ -89,8 +95,9 @@ static void give_back(void)
 static void grow(void)
 {
     void *block = arrays[3].memory;
+    pthread_mutex_lock(&looking);
     arrays[3].memory = NULL;
-    usleep(2000);
+    pthread_mutex_unlock(&looking);
     shmem_realloc(block, 2 * sizeof(long) * (LONG + 2 * GUARD));
 }
 
