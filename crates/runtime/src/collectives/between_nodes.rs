@@ -154,52 +154,42 @@ unsafe fn gather_parts(
 pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction) {
     let Reduction { kernel, dest, source, n, .. } = reduction;
     let (team, bytes, plan) = (call.team, reduction.bytes(), Plan::new(span.nodes(), n as u64));
-    let (leader, leads) = (span.my_leader(), team.my == span.my_leader());
+    let leader = span.my_leader();
+    let others_here = span.count(span.node()) > 1;
     let exchange = Exchange::begin(call, span);
-    // Aligned for every type, as lines are not.
-    let mut sum = [0_u128; PAYLOAD_WORDS.div_ceil(2)];
-    let sum: *mut u8 = sum.as_mut_ptr().cast();
-    let lay = |from: *const u8| {
-        let mut payload = [0; PAYLOAD_WORDS];
-        // SAFETY: the caller promises `n` elements at `source`, the sum has as many, and they are at most a payload.
-        unsafe { ptr::copy_nonoverlapping(from, payload.as_mut_ptr().cast(), bytes) };
-        exchange.write_line(&payload);
-    };
-    let is_alone = span.count(span.node()) == 1;
-    if is_alone {
-        // SAFETY: the caller promises `n` elements at `source`, and the sum has as many.
-        unsafe { ptr::copy_nonoverlapping(source, sum, bytes) };
-    } else {
-        lay(source);
+    let mut sum = ShortOperand([0; PAYLOAD_WORDS]);
+    // SAFETY: the caller promises `n` elements at `source`, and they are at most a payload.
+    unsafe { ptr::copy_nonoverlapping(source, sum.0.as_mut_ptr().cast(), bytes) };
+    if others_here {
+        exchange.write_line(&sum.0);
     }
     exchange.count_in();
-    if leads && !is_alone {
-        let mut operand = [0_u128; PAYLOAD_WORDS.div_ceil(2)];
-        for member in span.here() {
-            let into = if member == team.my { sum } else { operand.as_mut_ptr().cast() };
-            // SAFETY: lines are as long as both places, which are the caller's.
-            unsafe {
-                exchange.read_line(member, |line| ptr::copy_nonoverlapping(line.as_ptr().cast(), into, bytes));
-                if member != team.my {
-                    kernel.fold(sum, &[sum, into], n, Store::Cached);
-                }
-            }
+    if team.my == leader {
+        for member in span.here().filter(|&member| member != leader) {
+            let operand = exchange.read_line(member, |line| ShortOperand(*line));
+            let (sum, operand): (*mut u8, _) = (sum.0.as_mut_ptr().cast(), operand.0.as_ptr().cast());
+            // SAFETY: both have the member's `n` elements, which are at most a payload.
+            unsafe { kernel.fold(sum, &[sum, operand], n, Store::Cached) };
         }
     }
-    let arrays = Arrays { dest: sum, source: sum, ..reduction.arrays() };
+    let at: *mut u8 = sum.0.as_mut_ptr().cast();
+    let arrays = Arrays { dest: at, source: at, ..reduction.arrays() };
     // SAFETY: the sum has `n` elements; all messages are inline.
     unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays, There::Nowhere) };
-    if is_alone {
-        // SAFETY: the caller promises `n` elements at `dest`, and the sum has as many.
-        return unsafe { ptr::copy_nonoverlapping(sum, dest, bytes) };
+    if others_here {
+        if team.my == leader {
+            exchange.write_line(&sum.0);
+        }
+        exchange.release();
+        sum.0 = exchange.read_line(leader, |line| *line);
     }
-    if leads {
-        lay(sum);
-    }
-    exchange.release();
-    // SAFETY: the caller promises `n` elements at `dest`; the line has a payload.
-    exchange.read_line(leader, |line| unsafe { ptr::copy_nonoverlapping(line.as_ptr().cast(), dest, bytes) });
+    // SAFETY: the caller promises `n` elements at `dest`, and the sum has as many.
+    unsafe { ptr::copy_nonoverlapping(sum.0.as_ptr().cast(), dest, bytes) };
 }
+
+/// A member's operand of at most a payload, aligned for every type, as lines are not.
+#[repr(align(16))]
+struct ShortOperand([u64; PAYLOAD_WORDS]);
 
 /// The bitwise and of all members' words.
 pub(crate) fn all_of(call: Call<'_>, span: &Span, words: &mut [u64]) {
