@@ -226,6 +226,9 @@ fn rows_of_the_user_run_schedules_on_a_node_and_move_the_line_between_eager_and_
     // A ring puts to the dest of all members, so it runs where that is ready.
     let team = TeamFacts { rules, ..between(4, 1) };
     assert_eq!(name(team.reduce(reduction(MAXIMUM, 1 << 10))), "rendezvous");
+    let meeting = |rules| TeamFacts { rules, ..between(4, 1) }.meeting(4).map(|way| format!("{}", way.schedule));
+    assert_eq!(meeting(rules).as_deref(), Some("dissemination-2"));
+    assert_eq!(meeting(Rules::default()).as_deref(), Some("dissemination-4"));
 }
 
 #[test]
