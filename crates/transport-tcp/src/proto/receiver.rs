@@ -151,7 +151,9 @@ impl FrameReceiver {
         match header.kind {
             FrameKind::Batch => {
                 session.expect(&header)?;
-                for message in BatchMessages(&self.buffer[body.start..body.start + length]) {
+                let batch = &self.buffer[body.start..body.start + length];
+                check(batch, session)?;
+                for message in BatchMessages(batch) {
                     execute(message?, session, host)?;
                 }
                 session.executed_one(header.urgency);
@@ -229,6 +231,24 @@ fn begin_bulk(
         },
     };
     Ok(Receiving { header, purpose, at, rest: n })
+}
+
+/// Finds garbage in a batch before any of its messages is executed. Those in front of it would be executed again when the frame is sent again
+/// over the next connection.
+fn check(batch: &[u8], session: &Session) -> Result<(), Garbage> {
+    let mut places = session.answer_places();
+    for message in BatchMessages(batch) {
+        match message? {
+            Message::Reply { data } if places.next().is_none_or(|dest| dest.n != data.len()) => {
+                return Err(Garbage("an answer without a request"));
+            }
+            Message::Refused { fetch: true, .. } if places.next().is_none() => {
+                return Err(Garbage("a refusal without a request"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn execute(message: Message<'_>, session: &mut Session, host: &mut impl Host) -> Result<(), Garbage> {

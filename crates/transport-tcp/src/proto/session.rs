@@ -350,6 +350,11 @@ impl Session {
         self.fetches.front().copied()
     }
 
+    /// Where the next answers go, in their order.
+    pub fn answer_places(&self) -> impl Iterator<Item = MemoryRange> {
+        self.fetches.iter().copied()
+    }
+
     /// The next answer is there.
     pub fn answered(&mut self) {
         self.fetches.pop_front();

@@ -456,6 +456,41 @@ fn a_broken_seal_ends_the_connection() {
     assert_eq!(b.host.memory[..8], [0; 8]);
 }
 
+/// What stood in front of the garbage was executed, and again when the frame came again over the next connection: a sum was wrong, and the
+/// answer to one atomic went to the place of another one.
+#[test]
+fn garbage_is_found_before_anything_of_its_frame_is_executed() {
+    let dest = |i: usize| MemoryRange { at: SHARED + 8 * i, n: 8 };
+    let (region, amo) = (Region::Heap, Amo::Add(1));
+    let (mut a, mut b) = connected(false);
+    for i in 0..2 {
+        let add = Message::Amo { lane: 1, region, offset: 0, width: Width::Eight, amo, fetch: true };
+        a.session.push_fetch(&add, dest(i));
+    }
+    let say_garbage = |from: &mut Side, to: &mut Side, at: usize| {
+        from.session.close_batch();
+        let mut said = from.output(usize::MAX);
+        from.session.sent(said.len());
+        said[at] ^= 0x0C;
+        let heard = fuzz::receive(&said, said.len(), &mut to.receiver, &mut to.session, &mut to.host);
+        heard.expect_err("a byte was changed");
+    };
+    // The kind of the second request.
+    say_garbage(&mut a, &mut b, FRAME + 2 * MESSAGE);
+    assert_eq!(b.host.memory[..8], [0; 8]);
+    connect(&mut a, &mut b, false, 1);
+    a.say_all(&mut b);
+    // The length of the second answer.
+    say_garbage(&mut b, &mut a, FRAME + MESSAGE + 8 + 4);
+    connect(&mut a, &mut b, false, 2);
+    b.say_all(&mut a);
+    assert_eq!(b.host.memory[..8], 2_u64.to_le_bytes());
+    for (i, old) in [0_u64, 1].into_iter().enumerate() {
+        assert_eq!(a.host.at(dest(i)), old.to_le_bytes(), "the answer to atomic {i}");
+    }
+    assert_eq!(a.session.reached().fetch, 2);
+}
+
 /// A stream with one frame of every kind, as a peer would send it.
 fn good_stream() -> Vec<u8> {
     let mut session = Session::default();
