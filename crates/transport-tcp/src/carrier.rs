@@ -39,12 +39,26 @@ pub(crate) struct Carrier {
     /// The socket took no more when something was sent last.
     pub(crate) blocked: bool,
     /// The kernel could not reach memory of an operation, which no other connection can change.
-    pub(crate) faulted: bool,
+    faulted: bool,
+    garbage: RepeatedGarbage,
     /// How the last connection ended, and the attempts since.
     history: Vec<AddressOutcome>,
     /// Of the last connection; before the first one, where it was tried first.
     address: Option<SocketAddr>,
 }
+
+/// What the peer has sent in the place of its next frame, over one connection after the other.
+#[derive(Default)]
+struct RepeatedGarbage {
+    /// The frames that were executed before.
+    executed: u64,
+    connections: u32,
+    why: String,
+}
+
+/// Connections that end at the same frame before the peer is given up. What a cable does to a frame it does not do to the same one again.
+/// Chosen.
+const MOST_GARBAGE: u32 = 8;
 
 #[derive(Default)]
 enum CarrierState {
@@ -281,10 +295,22 @@ impl Carrier {
 
     /// Reads and executes what has come.
     pub(crate) fn receive(&mut self, session: &mut Session, host: &mut impl Host) -> Received {
-        match &mut self.state {
-            CarrierState::Up(connection) => connection.receive(session, host),
-            _ => Received::default(),
+        let CarrierState::Up(connection) = &mut self.state else { return Received::default() };
+        let received = connection.receive(session, host);
+        if let Some(error) = received.ended.as_ref().filter(|error| error.kind() == io::ErrorKind::InvalidData) {
+            self.garbage.note(session.executed(), error);
         }
+        received
+    }
+
+    /// Why no other connection to a peer of which so many frames have been executed can help, if none can.
+    pub(crate) fn hopeless(&self, executed: u64) -> Option<Error> {
+        let (pe, garbage) = (self.route.to, &self.garbage);
+        if self.faulted {
+            return Some(unreachable::faulted(pe));
+        }
+        let is_stuck = garbage.connections >= MOST_GARBAGE && garbage.executed == executed;
+        is_stuck.then(|| unreachable::garbled(pe, executed, garbage.connections, &garbage.why))
     }
 
     /// The connection has ended with this error.
@@ -338,6 +364,14 @@ impl Carrier {
         Error::new(format!("PE {pe} at {address} is lost"))
             .because(because(why, &self.history))
             .fix("look at that PE's output and host; SHMEM_TCP_INTERFACE chooses the network, SHMEM_PEER_TIMEOUT the patience")
+    }
+}
+
+impl RepeatedGarbage {
+    /// A connection has ended with garbage behind so many frames.
+    fn note(&mut self, executed: u64, error: &io::Error) {
+        let before = if self.executed == executed { self.connections } else { 0 };
+        *self = Self { executed, connections: before.saturating_add(1), why: error.to_string() };
     }
 }
 

@@ -24,7 +24,6 @@ use crate::proto::liveness::{Advice, Liveness, Look};
 use crate::proto::session::Ticket;
 use crate::served::Served;
 use crate::under_way::OperationsUnderWay;
-use crate::unreachable;
 
 /// One rail to one PE.
 pub(crate) struct Link {
@@ -269,8 +268,10 @@ impl Link {
     pub(crate) fn look(&self, local: &LocalPe, interval: Duration) -> bool {
         let mut state = self.state.lock();
         let state = &mut *state;
-        if state.error.is_none() && state.carrier.faulted {
-            state.fail(local, unreachable::faulted(self.pe));
+        if state.error.is_none()
+            && let Some(error) = state.carrier.hopeless(state.session.executed())
+        {
+            state.fail(local, error);
         }
         if state.error.is_some() {
             return false;

@@ -65,6 +65,16 @@ pub(crate) fn faulted(pe: u32) -> Error {
     oxshmem_transport::faulted(pe, io::Error::from_raw_os_error(libc::EFAULT))
 }
 
+/// The error where so many connections in a row have ended behind this number of frames of PE `pe`, because what came then is none.
+pub(crate) fn garbled(pe: u32, executed: u64, connections: u32, why: &str) -> Error {
+    Error::new(format!("what PE {pe} sends by TCP cannot be read"))
+        .because(format!("{connections} connections have ended behind its frame {executed}; the last: {why}"))
+        .fix(format!(
+            "start one version of oxshmem on all PEs; if it is one, PE {pe} may have written beyond an array into memory of the \
+             library: compile with -fsanitize=address, or run valgrind"
+        ))
+}
+
 fn words(
     here: &PeAddress,
     there: &PeAddress,

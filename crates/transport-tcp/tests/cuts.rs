@@ -30,6 +30,10 @@ const SLOW: u8 = 4;
 const SLOW_BYTES: usize = 2_000;
 const SLOW_PAUSE: Duration = Duration::from_millis(20);
 
+/// Changes one byte of each connection, behind the bytes that the side which has made it says before its first frame.
+const GARBLE: u8 = 5;
+const BEFORE_FRAMES: usize = 144;
+
 #[derive(Clone, Default)]
 struct Relay {
     mode: Arc<AtomicU8>,
@@ -79,6 +83,9 @@ impl Relay {
                         if mode == FLIP && (passed + n) / FLIP_EVERY > passed / FLIP_EVERY {
                             buffer[n / 2] ^= 1 << (passed % 8);
                             self.flips.fetch_add(1, Ordering::SeqCst);
+                        }
+                        if mode == GARBLE && (passed..passed + n).contains(&BEFORE_FRAMES) {
+                            buffer[BEFORE_FRAMES - passed] ^= 0xFF;
                         }
                         passed += n;
                         if to.write_all(&buffer[..n]).is_err() {
@@ -171,6 +178,32 @@ fn a_slow_cable_leads_to_no_silent_peer() {
     assert!(b.words[1..=source.len()].iter().all(|word| word.load(Ordering::Acquire) == 7));
     let connections = relay.connections.load(Ordering::SeqCst);
     assert_eq!(connections, 1, "a peer that receives was taken for a silent one");
+}
+
+/// Versions of the library that do not understand each other do that, and a program that has written into memory of the library. The PEs made
+/// new connections without end.
+#[test]
+fn who_sends_garbage_over_each_connection_is_lost() {
+    let (relay, [a, b]) = relayed(20, false);
+    relay.mode.store(HANG_UP, Ordering::SeqCst);
+    // All that the relay passes on later is of new connections.
+    std::thread::sleep(Duration::from_millis(100));
+    let value = 7_u64;
+    let to = Remote { pe: 1, region: Region::Heap, offset: 8 };
+    // SAFETY: the source is copied.
+    unsafe { a.issue(|lane| lane.put(to, (&raw const value).cast(), 8)) };
+    relay.mode.store(GARBLE, Ordering::SeqCst);
+    let start = Instant::now();
+    let error = loop {
+        // The one that gives the other up takes none of its connections any more.
+        if let Some(error) = [&a, &b].into_iter().find_map(|pe| pe.fabric.lost()) {
+            break error.to_string();
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "they make connections without end");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert!(error.contains("sends by TCP cannot be read") && error.contains("the peer sent garbage"), "{error}");
+    assert!(relay.connections.load(Ordering::SeqCst) > 8);
 }
 
 #[test]
