@@ -141,10 +141,10 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The same of two arrays with other names.
+    /// The same of arrays with other names.
     #[cold]
     #[inline(never)]
-    pub(crate) fn look_at(self, arrays: [(&str, (*const u8, usize)); 2]) {
+    pub(crate) fn look_at<const N: usize>(self, arrays: [(&str, (*const u8, usize)); N]) {
         for (name, (array, bytes)) in arrays {
             match bytes {
                 0 => {}

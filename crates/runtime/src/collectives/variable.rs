@@ -6,9 +6,11 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::TargetSizes;
 
 use crate::collectives::call::Call;
+use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
 use crate::start::state;
+use crate::transfers::direct::FAST;
 use crate::transfers::length;
 
 /// The contribution of one member: a block for each member.
@@ -53,8 +55,18 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: BlockTarget
     if let Some(argument) = into.missing() {
         errors::null(call.name, argument);
     }
-    // A member that sends nothing need not have the source of the others.
-    call.enter_to_read([("s_offsets", blocks.offsets.cast()), ("s_sizes", blocks.sizes.cast())]);
+    for i in 0..call.team.size as usize {
+        // SAFETY: the caller promises that its own arrays have an element for each member.
+        let (offset, size) = unsafe { (blocks.offsets.add(i).read_unaligned(), blocks.sizes.add(i).read_unaligned()) };
+        if size > 0 {
+            let block = place(call, "s_offsets", blocks.source, offset);
+            if !FAST.believes_array(block as usize, size) {
+                call.look_at([("source", (block, size))]);
+            }
+        }
+    }
+    let sources = enter(call, blocks);
+    let source_of = |i: usize| sources.get(i).map_or(blocks.source, |&name| FAST.named(name) as *const u8);
     // The words of all members on the caller's block, all under way at once.
     let mut said = vec![[0_usize; 2]; call.team.size as usize];
     for (member, words) in (0..).zip(&mut said) {
@@ -91,7 +103,7 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: BlockTarget
         if size > 0 {
             // However much the member sends, it must fit into symmetric memory.
             let to = call.at(call.team.my, place(call, "t_offsets", target, at), size);
-            let from = place(call, "s_offsets", blocks.source, offset);
+            let from = place(call, "s_offsets", source_of(i), offset);
             // SAFETY: the member has entered; `at` has found the room.
             unsafe { call.fetch(member, from, to, size) };
         }
@@ -102,6 +114,27 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: BlockTarget
     }
     call.fetched();
     call.leave();
+}
+
+/// All members enter. They read the offsets and the sizes of each other by their own names for them, so all must name the same arrays. The
+/// source may be another array on each member, and a member that sends nothing need not have one. Returns what each member calls its own,
+/// or nothing if all call it as the caller does.
+fn enter(call: Call<'_>, blocks: Blocks) -> Vec<u64> {
+    let arrays = [blocks.offsets.cast(), blocks.sizes.cast(), blocks.source];
+    let words = arrays.map(|array| call.compared_name(array));
+    if call.have_same(&words) {
+        return Vec::new();
+    }
+    let mut sources = Vec::with_capacity(call.team.size as usize);
+    node_exchange::exchange(call, &words, |member, theirs| {
+        for (at, argument) in ["s_offsets", "s_sizes"].into_iter().enumerate() {
+            if theirs[at] != words[at] {
+                call.other_array(member, argument);
+            }
+        }
+        sources.push(theirs[2]);
+    });
+    sources
 }
 
 /// Where the block at an offset begins. An offset that wraps around the address space ends the job.

@@ -129,6 +129,26 @@ TEST(EXT_12, "shmemx_alltoallv_packed on every active set: blocks back to back i
 TEST(EXT_13, "shmemx_team_alltoallv on every shape of team, member numbers are team numbers") { on_every_team(false); }
 TEST(EXT_13_packed, "shmemx_team_alltoallv_packed on every shape of team") { on_every_team(true); }
 
+TEST(EXT_13_sources, "shmemx_team_alltoallv: members send from different arrays, and one that sends nothing has none")
+{
+    static uint64_t arrays[2][MAX_PES], numbers[MAX_PES];
+    uint64_t *own = arrays[me % 2];
+    const int silent = npes > 1 ? npes - 1 : -1;
+    for (int i = 0; i < npes; i++) {
+        arrays[0][i] = arrays[1][i] = 1;
+        own[i] = (uint64_t)(me * MAX_PES + i);
+        s_offsets[i] = t_offsets[i] = (size_t)i * sizeof *own;
+        s_sizes[i] = me == silent ? 0 : sizeof *own;
+        numbers[i] = 1;
+    }
+    shmem_barrier_all();
+    shmemx_team_alltoallv(numbers, t_offsets, t_sizes, me == silent ? NULL : own, s_offsets, s_sizes, SHMEM_TEAM_WORLD, psyncs[0]);
+    for (int i = 0; i < npes; i++) {
+        CHECK_EQ(t_sizes[i], i == silent ? 0 : sizeof *own);
+        CHECK_EQ(numbers[i], i == silent ? 1 : (uint64_t)(i * MAX_PES + me));
+    }
+}
+
 TEST(EXT_14, "SHMEM_ALLTOALLV_TSIZE_CHK=trunc: t_sizes is also the capacity per sender, larger blocks are cut",
      .env = "SHMEM_ALLTOALLV_TSIZE_CHK=trunc")
 {
