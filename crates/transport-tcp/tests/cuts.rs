@@ -183,7 +183,7 @@ fn a_slow_cable_leads_to_no_silent_peer() {
 /// Versions of the library that do not understand each other do that, and a program that has written into memory of the library. The PEs made
 /// new connections without end.
 #[test]
-fn who_sends_garbage_over_each_connection_is_lost() {
+fn a_peer_that_sends_garbage_over_each_connection_is_lost() {
     let (relay, [a, b]) = relayed(20, false);
     relay.mode.store(HANG_UP, Ordering::SeqCst);
     // All that the relay passes on later is of new connections.
