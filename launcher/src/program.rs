@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use oxshmem_base::{Error, names};
+use oxshmem_os::program::may_execute;
 
 use crate::wrapper::quoted;
 
@@ -56,6 +57,9 @@ fn usable(file: &Path, name: &OsStr) -> Result<(), Unusable> {
             let fix = advice(file).unwrap_or_else(|| format!("chmod +x {}, if it is a program", file.display()));
             let error = Error::new(format!("cannot run {}", name.display()));
             Err((NOT_EXECUTABLE, error.because("the file has no execute permission").fix(fix)))
+        }
+        Ok(_) if !may_execute(file) => {
+            cannot(NOT_EXECUTABLE, "this user may not execute it, or its file system is mounted with noexec".into())
         }
         Ok(_) => match missing_interpreter(file) {
             Some(interpreter) => {
@@ -182,6 +186,22 @@ mod tests {
         // One that can be executed is, whatever it is called.
         let script = folder.write_executable("run.py", "#!/bin/sh\n");
         assert!(resolve(script.as_os_str(), None, None).is_ok());
+    }
+
+    #[test]
+    fn a_program_that_only_others_may_execute_is_passed_over() {
+        let folder = TestFolder::new("permissions");
+        let [barred, open] =
+            ["barred", "open"].map(|name| folder.write_executable(&format!("{name}/tool"), "#!/bin/sh\n"));
+        fs::set_permissions(&barred, fs::Permissions::from_mode(0o611)).expect("the file is ours");
+        let found = |path: &str| resolve("tool".as_ref(), Some(&folder), Some(path.as_ref()));
+        // To root every execute permission is its own.
+        let may_all = may_execute(&barred);
+        assert_eq!(found("barred:open").ok(), Some(if may_all { barred } else { open }));
+        if !may_all {
+            let (status, error) = found("barred").expect_err("no program");
+            assert!(status == NOT_EXECUTABLE && error.to_string().contains("this user may not"), "{status} {error}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which program this is: PEs whose executables differ cannot share static variables.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use oxshmem_base::chance::Sum;
 
@@ -12,6 +12,13 @@ const NT_GNU_BUILD_ID: u32 = 3;
 /// The path of the executable, as the system knows it.
 pub fn path() -> Option<PathBuf> {
     std::fs::read_link("/proc/self/exe").ok()
+}
+
+/// Whether the system lets this process execute the file: its permissions are those of this user too, and its file system is not mounted
+/// with `noexec`. Only a refusal counts; what else stands against it tells the start itself.
+pub fn may_execute(file: &Path) -> bool {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    accessat(CWD, file, Access::EXEC_OK, AtFlags::EACCESS) != Err(rustix::io::Errno::ACCESS)
 }
 
 /// The linker's fingerprint of the executable in hexadecimal digits, if it was asked to leave one.
