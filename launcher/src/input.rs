@@ -69,12 +69,12 @@ impl InputLane {
     }
 }
 
-/// Reads the input as fast as the fastest reader takes it, until it ends, no reader is left, or we may not read.
-async fn deal(mut lanes: Vec<InputLane>, moved: &Notify, may_read: impl Fn() -> bool) {
+/// Reads the input as fast as the fastest reader takes it, until it ends or no reader is left.
+async fn deal(mut lanes: Vec<InputLane>, moved: &Notify) {
     let mut is_told = false;
     loop {
         lanes.retain(|lane| !lane.pieces.is_closed());
-        if lanes.is_empty() || !may_read() {
+        if lanes.is_empty() {
             return;
         }
         let slowest = lanes.iter().max_by_key(|lane| lane.behind.get());
@@ -146,7 +146,7 @@ pub(crate) async fn copy(readers: Vec<(u32, ChildStdin)>) {
     let lane = |(pe, mut reader): (u32, ChildStdin)| {
         InputLane::new(pe, Rc::clone(&moved), async move |piece| reader.write_all(piece).await.is_ok())
     };
-    deal(readers.into_iter().map(lane).collect(), &moved, || true).await;
+    deal(readers.into_iter().map(lane).collect(), &moved).await;
 }
 
 /// A PE on another host that reads the input. It takes as much at a time as there is room. If the semaphore is closed,
@@ -187,7 +187,11 @@ pub(crate) async fn send(readers: Vec<InputReader>, orders: mpsc::UnboundedSende
             true
         })
     };
-    deal(readers.into_iter().map(lane).collect(), &moved, || !std::io::stdin().is_terminal() || in_foreground()).await;
+    let lanes: Vec<InputLane> = readers.into_iter().map(lane).collect();
+    // A job that begins in the background has no input. One that is there later waits for the terminal.
+    if !std::io::stdin().is_terminal() || in_foreground() {
+        deal(lanes, &moved).await;
+    }
 }
 
 /// Whether the terminal's input is ours. In the background a read would stop the whole launcher.

@@ -285,6 +285,58 @@ fn a_pe_that_the_terminal_stops_is_named_and_can_be_interrupted() {
     at_a_terminal(WAITING_USER, &job, 130);
 }
 
+/// The user of a terminal, who gives a job more input than is on its way to a PE elsewhere, lets it go on in the background when that PE
+/// reads, and brings it back. Ends well if all the lines have arrived.
+const GENEROUS_USER: &str = r#"
+import os, pty, signal, sys, termios, time
+signal.alarm(60)
+shell, terminal = pty.fork()
+if shell == 0:
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    modes = termios.tcgetattr(0)
+    modes[3] &= ~termios.ECHO
+    termios.tcsetattr(0, termios.TCSANOW, modes)
+    job = os.fork()
+    if job == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpgrp())
+        os.execv(sys.argv[1], sys.argv[1:])
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    signal.sigwait([signal.SIGUSR1])
+    time.sleep(1)
+    os.kill(-job, signal.SIGTSTP)
+    os.waitpid(job, os.WUNTRACED)
+    os.tcsetpgrp(0, os.getpgrp())
+    os.kill(-job, signal.SIGCONT)
+    time.sleep(4)
+    os.tcsetpgrp(0, job)
+    _, status = os.waitpid(job, 0)
+    os._exit(0 if status == 0 else 1)
+shown = b""
+while b"begun" not in shown:
+    shown += os.read(terminal, 1024)
+os.kill(shell, signal.SIGUSR1)
+if os.fork() == 0:
+    signal.alarm(30)
+    text = b"".join([b"x" * 999 + b"\n"] * 400 + [b"\x04"])
+    while text:
+        text = text[os.write(terminal, text):]
+    os._exit(0)
+_, status = os.waitpid(shell, 0)
+shown += os.read(terminal, 1024)
+sys.exit(0 if status == 0 and b"400 lines" in shown else 1)
+"#;
+
+#[test]
+fn a_pe_elsewhere_that_reads_while_its_job_is_in_the_background_meets_no_end_of_the_terminal() {
+    let script = "echo begun; sleep 3; echo $(wc -l) lines";
+    at_a_terminal(
+        GENEROUS_USER,
+        &oshrun(["-H", "a", "--launch-agent", "env ON={host}", "-n", "1", "sh", "-c", script]),
+        0,
+    );
+}
+
 /// A remote shell of which the test knows that it runs, and that never starts anything.
 const SILENT: &str = "sh -c 'echo $$ > $HERE/pe.{host}; exec sleep 600'";
 
