@@ -117,6 +117,8 @@ impl SimArgs {
         let error = Mutex::new(None);
         let work = || {
             if let Err(failed) = self.work(&job, &found) {
+                // The other threads would go on with all seeds before the error is shown.
+                found.lock().expect("no thread panics").left.numbers = 0..0;
                 error.lock().expect("no thread panics").get_or_insert(failed);
             }
         };

@@ -49,6 +49,16 @@ fn a_task_of_another_tool_is_told() {
 }
 
 #[test]
+fn an_error_of_one_job_ends_all_seeds_of_a_simulation() {
+    let folder = TestFolder::new("sim");
+    // The first job ends as one whose program is not there, and all others end well.
+    let script = format!("mkdir {}/once 2>/dev/null && exit 127; true", folder.display());
+    let mut sim = Command::new("timeout");
+    sim.args(["60", env!("CARGO_BIN_EXE_oxshmem"), "sim", "-n", "1", "--seeds", "1000000", "--jobs", "2"]);
+    ended(sim.args(["sh", "-c", &script])).expect(2).says(&["sh cannot be simulated"]);
+}
+
+#[test]
 fn an_option_of_the_launcher_among_those_of_a_tool_is_told() {
     for (words, task, option) in [
         (&["bench", "--quick", "--bind", "core"][..], "bench", "--bind"),
