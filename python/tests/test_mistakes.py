@@ -189,6 +189,8 @@ class Mistakes(unittest.TestCase):
             (lambda: shmem.sum_inscan(odd, odd), ValueError, "^sum_inscan: the elements of dest, of 16 bytes each"),
             (lambda: shmem.xor_reduce(longs, odd), TypeError, "^xor_reduce: the arrays have float128; this call takes bool, int8"),
             (lambda: shmem4py.set_lock(askew), ValueError, "set_lock: the lock does not lie at a multiple of 8 bytes"),
+            (lambda: shmem4py.set_lock(whole.view("i4")[2:3]), ValueError, "set_lock: the lock has 4 bytes and needs 8: make it with"),
+            (lambda: shmem4py.test_lock(whole[:0]), ValueError, "test_lock: the lock has 0 bytes"),
             (lambda: shmem4py.set_lock(np.zeros(1, dtype=int)), ValueError, "set_lock: lock: this array is not symmetric"),
             (lambda: shmem.zeros(3, dtype=object), TypeError, "arrays of Python objects cannot be symmetric"),
             (lambda: shmem.put_signal(a, np.zeros(4), 0, 0, 1), TypeError, "signal is no array: .* oxshmem.new_signal has made$"),  # type: ignore[arg-type]

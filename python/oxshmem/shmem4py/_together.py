@@ -131,9 +131,13 @@ def test_some_vector(ivars: Array, cmp: CMP, values: Sequence[Any], status: Stat
 
 
 def _call_of_lock(name: str, result: str, lock: Array) -> Any:
-    """A call of the library with a lock, which must be symmetric and aligned: the library would end the job."""
-    if _core.inspect(lock, SYMMETRIC, name, "lock")[0] % 8:
+    """A call of the library with a lock, a word that must be symmetric and aligned: the library would end the job. Of a shorter one it
+    would write past the end."""
+    place, count, size = _core.inspect(lock, SYMMETRIC, name, "lock")[:3]
+    if place % 8:
         raise ValueError(f"{name}: the lock does not lie at a multiple of 8 bytes: make it with new_lock")
+    if count * size < 8:
+        raise ValueError(f"{name}: the lock has {count * size} bytes and needs 8: make it with new_lock")
     return _core.call(address(f"shmem_{name}"), result, lock)
 
 
