@@ -2,7 +2,9 @@
 
 use crate::kernel_text;
 use crate::limits::limit::Limit;
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -180,7 +182,7 @@ fn levels(mounts: &str, kind: &str, controller: &str, group: &str) -> impl Itera
         let mut source = source.split(' ');
         let fits = source.next()? == kind
             && (controller.is_empty() || source.nth(1)?.split(',').any(|option| option == controller));
-        fits.then(|| (root.to_owned(), PathBuf::from(mount_point)))
+        fits.then(|| (unescaped(root), unescaped(mount_point)))
     });
     let below = mount.map(|(root, mount_point)| {
         // A container may see its own group mounted as if it were the root.
@@ -190,6 +192,18 @@ fn levels(mounts: &str, kind: &str, controller: &str, group: &str) -> impl Itera
     let (start, top) = below.unzip();
     let above = move |path: &PathBuf| path.parent().filter(|_| Some(path) != top.as_ref()).map(Path::to_path_buf);
     std::iter::successors(start, above)
+}
+
+/// A path of /proc/self/mountinfo, where a backslash and three octal digits stand for a backslash, a blank, or the end of a line.
+fn unescaped(text: &str) -> PathBuf {
+    let (mut path, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..3).filter(|_| *first == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        path.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[3..] } else { after };
+    }
+    OsString::from_vec(path).into()
 }
 
 /// A file that holds one number. `max` and -1 are no numbers, they mean that there is no limit.

@@ -41,6 +41,17 @@ fn version_2_limits_hold_at_every_level() {
     assert_eq!(found.processor_quota(), Some(3));
 }
 
+/// As the name of a container of systemd that has a dash.
+#[test]
+fn a_backslash_in_the_name_of_a_container_hides_no_group_inside() {
+    let files =
+        [("step/memory.max", "1000\n"), ("step/memory.current", "0\n"), ("step/memory.stat", "inactive_file 0\n")];
+    let fixture = Fixture::new("escaped", &files);
+    let mounts = fixture.mount(r"/machine-my\134x2dos.scope", "cgroup2", "rw");
+    let found = Hierarchies::from_text("0::/machine-my\\x2dos.scope/step\n", &mounts);
+    assert_eq!(found.memory().map(|limit| limit.whole).collect::<Vec<_>>(), [1000]);
+}
+
 #[test]
 fn version_1_controllers_are_found_by_name_and_a_container_root_is_cut_off() {
     let fixture = Fixture::new(
