@@ -24,6 +24,8 @@ const PROMPT: Duration = Duration::from_millis(100);
 const OLDEST: Duration = Duration::from_secs(1);
 /// How long a stream may be silent after the last PE has ended; a process that still holds it open is no PE.
 const LULL: Duration = Duration::from_millis(300);
+/// How long such a process keeps the launcher by writing again and again.
+const LEFT_OVER: Duration = Duration::from_secs(3);
 /// The longest line that is kept whole.
 const LONGEST: usize = 1 << 20;
 /// How much of one stream of a host may be on its way to the launcher. If that is not read, PEs wait when they write.
@@ -155,17 +157,23 @@ pub(crate) async fn pump(
     // When the first byte of what is held came.
     let mut begun: Option<Instant> = None;
     let mut bytes = vec![0; 1 << 16];
+    let mut end = None;
     loop {
+        if *over.borrow() {
+            end.get_or_insert_with(|| Instant::now() + LEFT_OVER);
+        }
         let late = Instant::now() + PROMPT;
         let due = begun.map_or(late, |begun| late.min(begun + OLDEST));
         let length = tokio::select! {
+            // What is there is read first: all that PEs have written, however late it is.
+            biased;
             length = source.read(&mut bytes) => length.unwrap_or(0),
             () = tokio::time::sleep_until(due), if style.is_plain() && !held.is_empty() => {
                 begun = None;
                 if write(sink, &std::mem::take(&mut held)).await.is_err() { return }
                 continue;
             }
-            () = lull(&mut over) => 0,
+            () = lull(&mut over, end) => 0,
         };
         // There is no end of a line in what is held.
         let before = held.len();
@@ -193,11 +201,12 @@ async fn write(sink: &impl Sink, bytes: &[u8]) -> std::io::Result<()> {
     if bytes.is_empty() { Ok(()) } else { sink.write(bytes).await }
 }
 
-/// Returns when the job has been over for a while.
-async fn lull(over: &mut watch::Receiver<bool>) {
+/// Returns when the job has been over for a while, or at `end`.
+async fn lull(over: &mut watch::Receiver<bool>, end: Option<Instant>) {
     // The sender lives as long as the job; if it is gone the job is over too.
     let _ = over.wait_for(|&over| over).await;
-    tokio::time::sleep(LULL).await;
+    let silent = Instant::now() + LULL;
+    tokio::time::sleep_until(end.map_or(silent, |end| end.min(silent))).await;
 }
 
 /// `14:03:59.123`, UTC.
@@ -280,6 +289,24 @@ mod tests {
         };
         tokio::join!(pump(reader, &sink, style(Label::None), receiver), user);
         assert_eq!(&shown, b".....");
+    }
+
+    #[tokio::test]
+    async fn a_process_that_goes_on_writing_keeps_no_job_that_has_ended() {
+        let (mut writer, reader) = tokio::io::duplex(64);
+        let sink = Mutex::new(Vec::new());
+        let (over, receiver) = watch::channel(false);
+        writer.write_all(b"of the PE\n").await.unwrap();
+        over.send_replace(true);
+        let other = async {
+            while writer.write_all(b"tick\n").await.is_ok() {
+                tokio::time::sleep(LULL / 10).await;
+            }
+        };
+        let pump = tokio::time::timeout(10 * LEFT_OVER, pump(reader, &sink, style(Label::None), receiver));
+        let (pumped, ()) = tokio::join!(pump, other);
+        pumped.expect("the stream is given up");
+        assert!(sink.into_inner().starts_with(b"of the PE\ntick\n"));
     }
 
     #[test]
