@@ -2,6 +2,8 @@
 
 /// More hosts than any machine has; a slip like `n[1-9999999999]` shall not fill the memory.
 const MOST: usize = 1 << 20;
+/// The longest name that a host can have.
+const LONGEST: usize = 253;
 
 /// The items between the commas that are not inside brackets.
 pub(crate) fn items(text: &str) -> Result<Vec<&str>, String> {
@@ -49,7 +51,9 @@ pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
 /// `1-3,07`: the numbers as texts, zeros in front kept.
 fn numbers(ranges: &str) -> Result<Vec<String>, String> {
     let number = |text: &str| {
-        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        if text.len() > LONGEST {
+            Err(format!("{} characters in brackets are more than the name of any host has", text.len()))
+        } else if text.bytes().all(|byte| byte.is_ascii_digit()) {
             text.parse::<u64>().map_err(|_| format!("`{text}` is not a number"))
         } else {
             Err(format!("`{text}` is not a number"))
@@ -108,6 +112,8 @@ mod tests {
         for bad in ["n[", "n]", "n[[1]]", "n[1-]", "n[a]", "n[2-1]", "n[0-99999999]", "n[+1]", "[0-9999][0-9999]"] {
             assert!(expand(bad).is_err(), "{bad}");
         }
+        let long = expand(&format!("n[{}1]", "0".repeat(1 << 16)));
+        assert!(long.expect_err("no host has this name").starts_with("65537 characters"));
         assert_eq!((counts("2(x"), counts("x"), counts("1(x99999999)")), (None, None, None));
     }
 
