@@ -174,7 +174,7 @@ pub(crate) unsafe fn combine(call: Call<'_>, span: &Span, way: LeaderSchedule, r
     }
     let at: *mut u8 = sum.0.as_mut_ptr().cast();
     let arrays = Arrays { dest: at, source: at, ..reduction.arrays() };
-    // SAFETY: the sum has `n` elements; all messages are inline.
+    // SAFETY: the sum has `n` elements; messages that are not inline land in leased scratch.
     unsafe { run_schedule(call, span, way, plan, NO_SHARE, arrays, There::Nowhere) };
     if others_here {
         if team.my == leader {
