@@ -345,6 +345,18 @@ fn profile_10_a_record_has_room_for_meetings_of_which_every_second_is_recorded()
 }
 
 #[test]
+fn profile_11_a_program_that_defines_init_itself_is_recorded_without_that_call() {
+    let folder = TestFolder::new("profile-11");
+    let (ended, totals) = profile("-n 2", &program("own_init.c"), &folder);
+    for (routine, calls) in [("shmem_init", 0), ("shmem_long_p", 2), ("shmem_barrier_all", 2), ("shmem_finalize", 2)] {
+        assert_eq!(counts(&totals, routine).0, calls, "{routine}: {ended}");
+    }
+    assert_eq!(totals.pairs[&(1, 0)][0].bytes, 8, "{ended}");
+    assert_eq!(totals.teams.keys().map(|team| team.size).collect::<Vec<_>>(), [2], "{ended}");
+    assert!(!ended.stderr.contains("no record") && !ended.stderr.contains("did not finalize"), "{ended}");
+}
+
+#[test]
 fn profile_6_a_browser_shows_cells_and_curves_without_an_error() {
     if !has_program(browser::BROWSER) {
         return;

@@ -17,8 +17,7 @@ unsafe extern "C" {
 #[derive(Debug)]
 pub(crate) struct WrappedLibrary {
     initialized: unsafe extern "C" fn(*mut c_int),
-    my_pe: unsafe extern "C" fn() -> c_int,
-    n_pes: unsafe extern "C" fn() -> c_int,
+    team_my_pe: unsafe extern "C" fn(*const c_void) -> c_int,
     team_n_pes: unsafe extern "C" fn(*const c_void) -> c_int,
     translate: unsafe extern "C" fn(*const c_void, c_int, *const c_void) -> c_int,
     team_of: unsafe extern "C" fn(*const c_void, *mut *const c_void) -> c_int,
@@ -54,8 +53,7 @@ pub(crate) fn library() -> &'static WrappedLibrary {
         unsafe {
             WrappedLibrary {
                 initialized: function(handle, c"pshmem_query_initialized"),
-                my_pe: function(handle, c"pshmem_my_pe"),
-                n_pes: function(handle, c"pshmem_n_pes"),
+                team_my_pe: function(handle, c"pshmem_team_my_pe"),
                 team_n_pes: function(handle, c"pshmem_team_n_pes"),
                 translate: function(handle, c"pshmem_team_translate_pe"),
                 team_of: function(handle, c"pshmem_ctx_get_team"),
@@ -124,10 +122,17 @@ impl WrappedLibrary {
         initialized != 0
     }
 
+    /// Whether the predefined teams are there, of an initialised library.
+    pub(crate) fn has_teams(&self) -> bool {
+        // SAFETY: the handle of a predefined team may be asked about at any time. Init makes this team last.
+        unsafe { (self.team_n_pes)(self.node as *const c_void) > 0 }
+    }
+
     /// The PE's number and how many there are.
     pub(crate) fn place(&self) -> (u32, u32) {
-        // SAFETY: the library is initialised whenever a ledger is opened.
-        unsafe { ((self.my_pe)() as u32, (self.n_pes)() as u32) }
+        let world = self.world as *const c_void;
+        // SAFETY: the predefined handles are those of valid teams whenever a ledger is opened.
+        unsafe { ((self.team_my_pe)(world) as u32, (self.team_n_pes)(world) as u32) }
     }
 
     /// World number of the first PE of the node.

@@ -31,8 +31,10 @@ const MOST_THREADS: u64 = 256;
 const MOST_EVENTS: usize = 1 << 26;
 
 static FOLDER: OnceLock<Option<Folder>> = OnceLock::new();
-/// Whether the library is initialised, so that ledgers can be opened.
+/// Whether ledgers can be opened: the library has been initialised, and the first of them could be made.
 static ALIVE: AtomicBool = AtomicBool::new(false);
+/// Whether [`begin`] has run in this process.
+static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Whether the program has switched recording off.
 static PAUSED: AtomicBool = AtomicBool::new(false);
 static THREADS: AtomicU64 = AtomicU64::new(0);
@@ -63,12 +65,37 @@ extern "C" fn in_child() {
 
 /// The ledger of the calling thread, or null as long as there is nothing to be recorded. Finds the library's routines first. A thread
 /// whose first call comes after the last finalize has none: the library does not know its PE any more.
+///
+/// A program may define the routine of init itself, as the standard lets tools do, and call it by its profiling name. Then the first call
+/// that finds the library initialised begins the records, unless an init that is recorded is under way.
 #[unsafe(no_mangle)]
 extern "C" fn oxprof_attach() -> *mut OpenLedger {
     let library = library();
-    match folder() {
-        Some(folder) if ALIVE.load(Relaxed) && library.is_initialized() => open(folder),
-        _ => std::ptr::null_mut(),
+    let Some(folder) = folder().filter(|_| library.is_initialized()) else { return std::ptr::null_mut() };
+    // Another thread may be in the middle of that init.
+    if !BEGUN.load(Relaxed) && FIRST.lock().is_none() && library.has_teams() {
+        know_predefined_teams();
+        begin();
+    }
+    if ALIVE.load(Relaxed) { open(folder) } else { std::ptr::null_mut() }
+}
+
+/// They come before all that splits make.
+fn know_predefined_teams() {
+    for team in library().predefined() {
+        teams::of_team(team);
+    }
+}
+
+/// Lets ledgers be opened.
+fn begin() {
+    BEGUN.store(true, Relaxed);
+    if !ALIVE.swap(true, Relaxed) {
+        // SAFETY: the function is part of this library, which is never unloaded.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        if library::has_race_detector() {
+            tell_unwatched();
+        }
     }
 }
 
@@ -175,22 +202,13 @@ extern "C" fn oxprof_begin_life(mine: Option<&mut OpenLedger>, call: Begun) -> *
         ledger.finish(call, RoutineKind::Collective, 0, None);
         return ledger;
     }
-    // They come before all that splits make.
-    for team in library().predefined() {
-        teams::of_team(team);
-    }
+    know_predefined_teams();
     if let Some(ledger) = mine {
         ledger.go_on();
         meet(ledger, call, teams::of_team(library().world()), 0);
         return ledger;
     }
-    if !ALIVE.swap(true, Relaxed) {
-        // SAFETY: the function is part of this library, which is never unloaded.
-        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        if library::has_race_detector() {
-            tell_unwatched();
-        }
-    }
+    begin();
     let address = open(folder);
     // SAFETY: `open` returns null or a ledger that no other thread has.
     if let (Some(ledger), Some((routine, caller))) = (unsafe { address.as_mut() }, FIRST.lock().take()) {

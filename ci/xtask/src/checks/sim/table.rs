@@ -32,6 +32,7 @@ pub(super) const FAULTS: &[&str] = &[
     "nested_teams 20",
     "node_levels 100 1",
     "node_levels 9000 1",
+    "own_init",
     "own_updates 20",
     "random 1 60",
     "random 2 60",
