@@ -357,6 +357,14 @@ fn profile_11_a_program_that_defines_init_itself_is_recorded_without_that_call()
 }
 
 #[test]
+fn profile_12_the_most_of_a_heap_is_that_of_all_lives_of_the_library() {
+    let folder = TestFolder::new("profile-12");
+    let (ended, totals) = profile("-n 2", &program("two_lives.c"), &folder);
+    assert_eq!((counts(&totals, "shmem_init").0, counts(&totals, "shmem_malloc").0), (4, 4), "{ended}");
+    assert!(totals.heap().is_some_and(|(_, bytes)| bytes >= 1 << 20), "{:?}: {ended}", totals.heap());
+}
+
+#[test]
 fn profile_6_a_browser_shows_cells_and_curves_without_an_error() {
     if !has_program(browser::BROWSER) {
         return;

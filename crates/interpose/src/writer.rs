@@ -187,9 +187,9 @@ impl OpenLedger {
         self.set(head::ENDED, 0);
     }
 
-    /// Notes the first address of the heap, and how far it has ever been used.
+    /// Notes the first address of the heap, and how far it has ever been used: each life of the library has a heap of its own.
     pub(crate) fn heap(&self, address: u64, high_water: u64) {
-        self.set(head::HEAP_HIGH_WATER, high_water);
+        self.set(head::HEAP_HIGH_WATER, self.get(head::HEAP_HIGH_WATER).max(high_water));
         if self.get(head::HEAP) == 0 {
             self.set(head::HEAP, address);
         }

@@ -44,6 +44,7 @@ pub(super) const FAULTS: &[&str] = &[
     "requests never 300",
     "sizes malloc",
     "teams_that_follow 3",
+    "two_lives",
 ];
 
 /// The others of `ci/faults/programs`, by why they are not run; names are divided by blanks.
