@@ -24,6 +24,13 @@ fn a_thread_that_its_level_does_not_allow_to_call_is_named() {
 }
 
 #[test]
+fn a_program_that_defines_init_itself_is_told_that_no_races_are_looked_for() {
+    let ended = Job::new("-n 2").run(&program_with("own_init.c", &["--race"]), [""; 0]).expect(0);
+    let ended = ended.says(&["races are not looked for in this job", "such as pshmem_init"]);
+    assert_eq!(ended.stderr.matches("races are not looked for").count(), 1, "{ended}");
+}
+
+#[test]
 fn a_handle_that_stands_for_nothing_is_refused_in_the_call_of_the_program() {
     let program = program_with("dead_handles.c", &["--race"]);
     for (call, wrong) in [

@@ -39,4 +39,23 @@ static const struct race_library library = {
     .in_rust = 0,
 };
 
-void race_begin(void) { race_begin_with(&library); }
+/* Whether the detector has begun in this process, or has said that it has not. */
+static int begun;
+
+void race_begin(void)
+{
+    begun = 1;
+    race_begin_with(&library);
+}
+
+/* A program may define init itself, and call the library's by its profiling name. */
+void race_unbegun(void)
+{
+    int initialized = 0;
+    if (begun)
+        return;
+    pshmem_query_initialized(&initialized);
+    begun = initialized;
+    if (initialized && pshmem_my_pe() == 0)
+        race_unwatched();
+}

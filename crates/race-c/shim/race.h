@@ -70,6 +70,9 @@ const int *race_status_at(const int *status);
 /* In C the argument is a number, in Fortran its address. */
 #define RACE_ENDS(status) ((status) = _Generic((status), int: race_status, default: race_status_at)(status))
 void race_begin(void);
+/* The library ends: has the detector begun? */
+void race_unbegun(void);
+void race_unwatched(void);
 uint64_t race_ending(void);
 void race_ended(uint64_t meeting);
 

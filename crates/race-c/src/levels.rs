@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
+use oxshmem_os::process;
 use oxshmem_race::{LastCall, Site};
 use parking_lot::Mutex;
 
@@ -39,6 +40,15 @@ pub unsafe extern "C" fn race_begin_with(library: *const WatchedLibrary) {
     // SAFETY: the library answers into our variable.
     unsafe { standard::pshmem_query_thread(&mut level) };
     LEVEL.store(level, Relaxed);
+}
+
+/// The library is initialised, and the detector was not called.
+// SAFETY: no other function has this name.
+#[unsafe(no_mangle)]
+extern "C" fn race_unwatched() {
+    let why =
+        "the program has called init by its profiling name, such as pshmem_init, and the detector begins in shmem_init";
+    process::say(&format!("oxshmem: {}\n", node::unchecked(why)));
 }
 
 hook! {

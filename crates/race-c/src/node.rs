@@ -198,7 +198,8 @@ fn release(memory: &SharedMemory, part: &Range<u64>) {
     }
 }
 
-fn unchecked(why: impl std::fmt::Display) -> Error {
+/// The sentence that no PE looks for races.
+pub(crate) fn unchecked(why: impl std::fmt::Display) -> Error {
     Error::new("races are not looked for in this job").because(why).fix("see the book's page \"Races between PEs\"")
 }
 

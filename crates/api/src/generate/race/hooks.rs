@@ -6,7 +6,7 @@ const HOOKS: &[(&str, &str, &str)] = &[
     ("init::init", "race_prepare();", "race_begin();"),
     ("init::init_thread", "race_prepare();", "if ($result == 0) race_begin();"),
     ("init::start_pes", "race_prepare();", "race_begin();"),
-    ("init::finalize", "uint64_t meeting = race_ending();", "race_ended(meeting);"),
+    ("init::finalize", "race_unbegun(); uint64_t meeting = race_ending();", "race_ended(meeting);"),
     ("init::global_exit", "RACE_ENDS(status);", ""),
     ("memory::malloc", ENTER_IF_SIZE, "race_leave(meeting); race_allocated($result, $bytes, AT);"),
     ("memory::malloc_with_hints", ENTER_IF_SIZE, "race_leave(meeting); race_allocated($result, $bytes, AT);"),
