@@ -10,6 +10,7 @@ use std::process::Stdio;
 
 use oxshmem_bootstrap::REACHED;
 use oxshmem_os::{cpus, kernel_text, process, signals, sockets};
+use oxshmem_profile::layout;
 use tokio::process::{Child, Command};
 
 use crate::guardian::MARK;
@@ -62,6 +63,10 @@ pub(crate) fn variables(pe: u32, size: u32, here: u32, mark: &str) -> [(&'static
 /// Variables of an outer launcher that would mislead a PMI program about this job.
 const MISLEADING: [&str; 4] = ["PMI_PORT", "PMI_ID", "PMI_SPAWNED", REACHED];
 
+/// Variables by which the PEs of a recorded job keep records. A job inside of that one has PEs of the same numbers, whose records would take
+/// the names of its own.
+const RECORDED: [&str; 2] = [layout::FOLDER, layout::ROOM];
+
 /// Starts PE `pe`, one of `here` on this host. Each PE leads a process group, so that signals reach what it starts too.
 pub(crate) fn start(
     pe: u32,
@@ -88,12 +93,12 @@ pub(crate) fn start(
         .stdout(streams.stdout)
         .stderr(streams.stderr)
         .process_group(0);
-    let is_set =
-        |name: &str| std::env::var_os(name).is_some() || program.variables.iter().any(|(variable, _)| variable == name);
+    let sets = |name: &str| program.variables.iter().any(|(variable, _)| variable == name);
+    let is_set = |name: &str| std::env::var_os(name).is_some() || sets(name);
     // The library does this for output of C only where a reader shall see each line.
     let lines = streams.at_once.then_some((process::LINES, "1"));
     command.envs(UNBUFFERED.into_iter().chain(lines).filter(|(name, _)| !is_set(name)));
-    for name in MISLEADING {
+    for name in MISLEADING.into_iter().chain(RECORDED.into_iter().filter(|name| !sets(name))) {
         command.env_remove(name);
     }
     if let Some(address) = reached {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use oxshmem_faults::{Job, TestFolder, has_program, program, program_with};
+use oxshmem_faults::{Job, TestFolder, has_program, prefix, program, program_with};
 
 /// A job that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -147,6 +147,18 @@ fn fault_L12_lines_of_the_library_that_cannot_be_written_end_nothing() {
     let job = Job::new(&format!("-n 1 --profile={}", folder.display()));
     let ended = job.run(Path::new("sh"), [OsStr::new("-c"), script, folder.as_os_str(), hello.as_os_str()]).expect(1);
     ended.says(&["cannot be read"]);
+}
+
+/// A program that a PE starts may be a launcher, whose PEs have the numbers of those of its own job.
+#[test]
+fn a_job_inside_a_recorded_one_is_no_part_of_its_profile() {
+    let (folder, hello) = (TestFolder::new("profile-inside"), program("hello.c"));
+    let (oshrun, script) = (prefix().join("bin/oshrun"), OsStr::new("\"$0\" -n 2 \"$1\" && exec \"$1\""));
+    let job = Job::new(&format!("-n 1 --profile={}", folder.display())).limit(LIMIT);
+    let words = [OsStr::new("-c"), script, oshrun.as_os_str(), hello.as_os_str()];
+    let ended = job.run(Path::new("sh"), words).expect(0).says(&["profile of 1 PE"]);
+    assert_eq!(ended.stdout.matches("has what it should").count(), 3, "{ended}");
+    assert!(folder.join("pe.0.0.ledger").is_file() && !folder.join("pe.1.0.ledger").exists(), "{ended}");
 }
 
 /// A PE without descriptors is no PE that is gone.
