@@ -365,6 +365,15 @@ fn profile_12_the_most_of_a_heap_is_that_of_all_lives_of_the_library() {
 }
 
 #[test]
+fn profile_13_exchanges_of_blocks_of_different_sizes_count_what_each_pe_brings() {
+    let folder = TestFolder::new("profile-13");
+    let (ended, totals) = profile("-n 3", &program("exchanges.c"), &folder);
+    for routine in ["shmemx_alltoallv", "shmemx_team_alltoallv", "shmemx_team_alltoallv_packed"] {
+        assert_eq!(counts(&totals, routine), (3, 3 * 48), "{routine}: {ended}");
+    }
+}
+
+#[test]
 fn profile_6_a_browser_shows_cells_and_curves_without_an_error() {
     if !has_program(browser::BROWSER) {
         return;

@@ -141,14 +141,18 @@ impl WrappedLibrary {
         unsafe { (self.translate)(self.shared as *const c_void, 0, self.world as *const c_void) as u32 }
     }
 
+    /// How many members a team has; 0 for a handle of no team.
+    pub(crate) fn size(&self, team: usize) -> c_int {
+        // SAFETY: the program has just used the handle in a call that accepted it.
+        unsafe { (self.team_n_pes)(team as *const c_void).max(0) }
+    }
+
     /// World numbers of a team's members; nothing for a handle of no team.
     pub(crate) fn members(&self, team: usize) -> Vec<u32> {
-        let team = team as *const c_void;
+        let world = self.world as *const c_void;
         // SAFETY: the program has just used the handle in a call that accepted it.
-        unsafe {
-            let size = (self.team_n_pes)(team).max(0);
-            (0..size).map(|member| (self.translate)(team, member, self.world as *const c_void) as u32).collect()
-        }
+        let translated = |member| unsafe { (self.translate)(team as *const c_void, member, world) as u32 };
+        (0..self.size(team)).map(translated).collect()
     }
 
     /// The word in which the calling thread's line is, if it interprets a program.

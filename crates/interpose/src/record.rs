@@ -380,3 +380,9 @@ extern "C" fn oxprof_control(level: c_int) {
 extern "C" fn oxprof_fortran_team(handle: i64) -> *const c_void {
     library().fortran_team(handle) as *const c_void
 }
+
+/// How many members a team has.
+#[unsafe(no_mangle)]
+extern "C" fn oxprof_members(team: *const c_void) -> c_int {
+    library().size(team as usize)
+}

@@ -53,6 +53,16 @@ void oxprof_born(struct oxprof_ledger *mine, const void *team);
 void oxprof_forget(const void *handle);
 void oxprof_control(int level);
 const void *oxprof_fortran_team(int64_t handle);
+int oxprof_members(const void *team);
+
+/* The bytes that a PE brings to an exchange of blocks of different sizes. */
+static uint64_t oxprof_sum(const void *sizes, int members) {
+    uint64_t sum = 0;
+    for (int member = 0; member < members; ++member) {
+        sum += ((const uint64_t *)sizes)[member];
+    }
+    return sum;
+}
 
 /* The child of a fork has no ledger. */
 void oxprof_detach(void) {

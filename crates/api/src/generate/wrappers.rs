@@ -124,6 +124,10 @@ impl Arguments<'_> {
     fn bytes(&self) -> String {
         let count = ["nelems", "nreduce", "len"].into_iter().find(|name| self.has(name));
         match count {
+            _ if self.has("s_sizes") && self.has("team") => {
+                format!("oxprof_sum(s_sizes, oxprof_members({}))", self.team(&["team"]))
+            }
+            _ if self.has("s_sizes") => format!("oxprof_sum(s_sizes, {})", self.value(&["PE_size"])),
             _ if self.has("nblocks") => {
                 format!(
                     "(uint64_t){} * (uint64_t){} * {}",

@@ -19,6 +19,7 @@ pub(super) const FAULTS: &[&str] = &[
     "collectives_in_a_row 1 long",
     "eager",
     "everybody",
+    "exchanges",
     "hello",
     "idle_order",
     "in_turn",
