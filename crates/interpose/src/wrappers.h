@@ -56,7 +56,7 @@ const void *oxprof_fortran_team(int64_t handle);
 int oxprof_members(const void *team);
 
 /* The bytes that a PE brings to an exchange of blocks of different sizes. */
-static uint64_t oxprof_sum(const void *sizes, int members) {
+static inline uint64_t oxprof_sum(const void *sizes, int members) {
     uint64_t sum = 0;
     for (int member = 0; member < members; ++member) {
         sum += ((const uint64_t *)sizes)[member];
