@@ -165,7 +165,7 @@ pub(crate) async fn pump(
         let late = Instant::now() + PROMPT;
         let due = begun.map_or(late, |begun| late.min(begun + OLDEST));
         let length = tokio::select! {
-            // What is there is read first: all that PEs have written, however late it is.
+            // The stream is read first: PEs have written all that is there, however late it is.
             biased;
             length = source.read(&mut bytes) => length.unwrap_or(0),
             () = tokio::time::sleep_until(due), if style.is_plain() && !held.is_empty() => {

@@ -192,7 +192,7 @@ mod tests {
     fn a_program_that_only_others_may_execute_is_passed_over() {
         let folder = TestFolder::new("permissions");
         let [barred, open] =
-            ["barred", "open"].map(|name| folder.write_executable(&format!("{name}/tool"), "#!/bin/sh\n"));
+            ["barred", "open"].map(|name| folder.write_executable(format!("{name}/tool"), "#!/bin/sh\n"));
         fs::set_permissions(&barred, fs::Permissions::from_mode(0o611)).expect("the file is ours");
         let found = |path: &str| resolve("tool".as_ref(), Some(&folder), Some(path.as_ref()));
         // To root every execute permission is its own.

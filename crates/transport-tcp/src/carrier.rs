@@ -47,7 +47,7 @@ pub(crate) struct Carrier {
     address: Option<SocketAddr>,
 }
 
-/// What the peer has sent in the place of its next frame, over one connection after the other.
+/// Garbage that the peer has sent in the place of its next frame, over one connection after the other.
 #[derive(Default)]
 struct RepeatedGarbage {
     /// The frames that were executed before.

@@ -456,7 +456,7 @@ fn a_broken_seal_ends_the_connection() {
     assert_eq!(b.host.memory[..8], [0; 8]);
 }
 
-/// What stood in front of the garbage was executed, and again when the frame came again over the next connection: a sum was wrong, and the
+/// Messages in front of the garbage were executed, and again when the frame came again over the next connection: a sum was wrong, and the
 /// answer to one atomic went to the place of another one.
 #[test]
 fn garbage_is_found_before_anything_of_its_frame_is_executed() {
