@@ -372,6 +372,27 @@ fn unacknowledged_messages_arrive_and_are_complete_when_somebody_asks() {
     }
 }
 
+/// A blocking put of some KiB is a message, and its caller waits until the source is free: each step is a call of the kernel over TCP.
+#[test]
+fn a_source_that_ucx_has_read_is_free_without_a_step() {
+    let (source, mut target) = (vec![7_u8; LONGEST_MESSAGE], vec![0_u8; LONGEST_MESSAGE]);
+    let played = alone(&mut target, |stage| {
+        stage.channel.longest_message = LONGEST_MESSAGE;
+        // UCX keeps messages until there is a connection.
+        stage.put_in_the_end(HEAP, &source);
+        stage.complete();
+        let is_free =
+            |stage: &mut Stage<'_>| stage.channel.poll_local_completion(&stage.net.peers).expect("nothing fails");
+        let before = stage.channel.steps();
+        stage.put_in_the_end(HEAP, &source);
+        assert_eq!(stage.channel.inbox.unsent.get(), 0, "the socket has room");
+        assert!(is_free(stage));
+        assert_eq!(stage.channel.steps(), before, "nothing is left to move on");
+        stage.complete();
+    });
+    assert!(played.is_none() || target == source);
+}
+
 #[test]
 fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
     let (source, mut target) = ([7_u8; 64], [0_u8; 256]);
