@@ -40,12 +40,13 @@ static void call(int which)
     case 13: shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &words[0], &words[1], 1); break;
     case 14: shmem_long_max_to_all(&most, &words[1], 1, 0, 0, npes, work, sync_words); break;
     case 15: shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &row, NULL, 0, &column); break;
-    case 16: shmemx_ct_set(counted, 1000); break;
-    case 17: break;
+    case 16: while (!shmem_long_test(&words[3], SHMEM_CMP_EQ, 99)) continue; break;
+    case 17: shmemx_ct_set(counted, 1000); break;
+    case 18: break;
     }
 }
 
-enum { CALLS = 18, WAITS = 12 };
+enum { CALLS = 19, WAITS = 12 };
 
 int main(void)
 {

@@ -52,6 +52,10 @@ fn is_due() -> bool {
 #[cold]
 fn ask(call: &'static str, needs: Needs<'_>) {
     if ControlBlock::if_open().is_none() {
+        // The child of a fork has no peers. Worlds of threads, whose PEs loop over tests too, have no window either.
+        if job::is_stranger() {
+            errors::not_initialised(call);
+        }
         return;
     }
     job::end_if_orphaned();
