@@ -39,6 +39,7 @@ int main(int count, char **words) {
     if (!strcmp(name, "atomic")) shmem_int_atomic_inc(&private, 0);
     if (!strcmp(name, "get")) private = shmem_int_g(&private, 0);
     if (!strcmp(name, "constant")) private = shmem_int_g(&constant, 0);
+    if (!strcmp(name, "static") && me == 0) shmem_int_p(target, 1, 0);
     if (!strcmp(name, "color")) shmemx_team_split(SHMEM_TEAM_WORLD, -32766, 0, &row);
     if (!strcmp(name, "member")) {
         int *nothing = shmem_malloc(0);

@@ -39,6 +39,12 @@ const OF_MODULE: &str = "In Fortran variables with SAVE and those of modules are
                          with SAVE. If the elements of a section lie apart, a dummy argument such as u(n) is a private copy of \
                          it";
 
+/// For a static variable of a node on which one PE does not share its own ones.
+pub(super) fn unshared(call: &str) -> String {
+    let heap = if is_fortran(call) { "SHPALLOC" } else { "shmem_malloc" };
+    format!("run one program with one value of SHMEM_STATICS on all PEs, or pass memory of {heap}")
+}
+
 /// For the number of a PE that does not exist.
 pub(super) fn no_such_pe(call: &str, pe: c_int) -> String {
     let fix = "pass a PE number of that team";
@@ -117,6 +123,7 @@ mod tests {
         let texts = [1_065_353_216, 7, -1].map(|pe| no_such_pe("SHMEM_PUT8", pe));
         assert!(texts[0].contains("SHMEM_MY_PE or SHMEM_N_PES is not declared"), "{texts:?}");
         assert!(texts[1..].iter().all(|text| text == "pass a PE number of that team"), "{texts:?}");
+        assert!(unshared("SHMEM_PUT8").ends_with("memory of SHPALLOC"));
         assert!(beyond_block("SHMEM_PUT8").contains("words of 32 bits"));
         assert!(words("SHMEM_BARRIER_ALL").is_some_and(|words| words.contains("words of 32 bits")));
         assert!(null("SHMEM_PUT8").iter().all(|text| !text.contains("shmem_malloc")));
@@ -136,7 +143,7 @@ mod tests {
         // Any PE may be the one whose node has no memory.
         assert!(!of_null.iter().any(|text| text.contains("PE 0")), "{of_null:?}");
         let of_private = [handle(String::new(), false), private("shmem_put8"), no_such_pe("shmem_put8", c_int::MAX)];
-        for text in texts.into_iter().chain(of_null).chain(of_private) {
+        for text in texts.into_iter().chain(of_null).chain(of_private).chain([unshared("shmem_put8")]) {
             let words = ["SHP", "REAL", "INTEGER", "kind of", "is missing", "SAVE", "ALLOCATABLE"];
             assert!(!words.iter().any(|word| text.contains(word)), "{text}");
         }

@@ -56,6 +56,9 @@ pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: u
         error.because(format!("it is not in the symmetric heap, and static variables are not symmetric here: {reason}"))
     } else if is_constant(address) {
         error.because("it is a constant of the program, and only static variables that are not const are symmetric")
+    } else if statics_len == 0 && is_shared_in_vain(address) {
+        let error = error.because("it is a static variable, and another PE of this node does not share its own ones");
+        fail(&error.fix(remedy::unshared(call)))
     } else {
         error.because("it is neither in the symmetric heap nor a static variable of the program")
     };
@@ -74,6 +77,11 @@ fn is_of_another_pe(address: usize) -> bool {
 /// Whether an address lies before the static variables in the executable, where its constants and its code are.
 fn is_constant(address: usize) -> bool {
     oxshmem_os::statics::executable().is_some_and(|own| (own.bias..own.statics.0).contains(&address))
+}
+
+/// Whether an address lies in static variables that this PE shares. They are symmetric if all PEs of the node share theirs.
+fn is_shared_in_vain(address: usize) -> bool {
+    oxshmem_os::statics::region().is_ok_and(|own| address.wrapping_sub(own.start) < own.len)
 }
 
 /// The argument that an atomic names, or a signal that is updated, by the name of the call. Other calls name theirs.
