@@ -12,7 +12,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::{Duration, Instant};
 
 use oxshmem_os::{OwnDescriptor, locks, process};
@@ -46,7 +46,8 @@ impl Roll {
     pub(crate) fn enter(file: OwnedFd, me: u32, pes: u32) -> io::Result<Roll> {
         let file = OwnDescriptor::new(file)?;
         locks::hold_byte(&file, me.into())?;
-        ControlBlock::of(me).process.store(process::pid(), Relaxed);
+        // Release: who finds the process finds its lock.
+        ControlBlock::of(me).process.store(process::pid(), Release);
         Ok(Roll { file, me, pes, next: AtomicU32::new(me + 1), called: Mutex::new(None) })
     }
 
@@ -63,7 +64,7 @@ impl Roll {
         for window in first.into_iter().chain(some).filter(|window| *window != self.me) {
             let block = ControlBlock::of(window);
             // A PE that leaves in order changes its state before its lock ends: the second look at the state decides.
-            if block.state() == State::Running && self.is_gone(window) && block.state() == State::Running {
+            if is_present(block) && self.is_gone(window) && is_present(block) {
                 block.set_state(State::Gone);
             }
         }
@@ -81,6 +82,16 @@ impl Roll {
     }
 }
 
+/// Whether a PE has entered the roll and has not said that it leaves. One that is still in its init has entered when the number of its
+/// process is there.
+fn is_present(block: &ControlBlock) -> bool {
+    match block.state() {
+        State::Running => true,
+        State::Starting => block.process.load(Acquire) > 0,
+        State::Finalized | State::Gone => false,
+    }
+}
+
 /// Whether another PE with this number of a process is seen to be one. In containers with processes of their own PEs may have the same
 /// number, such as 1. Here it is the caller's then, and its mappings tell nothing of the other PE.
 fn is_seen(number: u32) -> bool {
@@ -89,9 +100,31 @@ fn is_seen(number: u32) -> bool {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::process::Command;
+
     use oxshmem_os::memory::{AddressRange, Pages, SharedMemory, page_size};
 
     use super::*;
+    use crate::memory::control;
+
+    /// The number of a process that has ended.
+    fn ended() -> u32 {
+        let mut child = Command::new("true").spawn().expect("a child");
+        let number = child.id();
+        child.wait().expect("our child");
+        number
+    }
+
+    #[test]
+    fn a_pe_that_ends_in_its_init_is_gone_and_one_that_has_not_come_is_not() {
+        control::tests::windows();
+        let file = SharedMemory::create(c"roll", 20, Pages::Small).expect("memory");
+        let roll = Roll::enter(file.fd().try_clone_to_owned().expect("a descriptor"), 16, 19).expect("a free byte");
+        let [absent, dead] = [17, 18].map(ControlBlock::of);
+        dead.process.store(ended(), Relaxed);
+        roll.call(Some(18));
+        assert_eq!([absent.state(), dead.state()], [State::Starting, State::Gone]);
+    }
 
     #[test]
     fn the_callers_own_mappings_are_those_of_no_other_pe() {
