@@ -115,6 +115,11 @@ int main(int argc, char **argv) {
     } else if (strcmp(wrong, "private") == 0) {
         team = (shmem_team_t)malloc(256);
         ctx = (shmem_ctx_t)malloc(256);
+    } else if (strcmp(wrong, "former") == 0) {
+        /* The handles are left to the last finalize, and those of the next life have other addresses. */
+        shmem_finalize();
+        shmem_init();
+        make();
     } else if (strcmp(wrong, "invalid") == 0) {
         team = SHMEM_TEAM_INVALID;
         ctx = SHMEM_CTX_INVALID;

@@ -67,6 +67,29 @@ fn fault_W4_invalid_handles_are_named_at_every_level() {
     }
 }
 
+/// The last finalize ends teams and contexts that the program has not destroyed.
+#[test]
+fn handles_of_a_former_life_are_named_at_every_level() {
+    let program = program("dead_handles.c");
+    for (i, (call, noun)) in [
+        ("shmem_team_sync", "team"),
+        ("shmem_long_sum_reduce", "team"),
+        ("shmem_team_split_strided", "team"),
+        ("shmem_team_destroy", "team"),
+        ("shmem_ctx_long_p", "context"),
+        ("shmem_ctx_long_put_signal", "context"),
+        ("shmem_ctx_long_atomic_add", "context"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let options = ["-n 2", "-n 2 --nodes 2"][i % 2];
+        refused(Job::new(options).run(&program, [call, "former"]), &[call, &format!("which stands for no {noun}")]);
+        let job = Job::new(options).env("SHMEM_CHECK", "2");
+        refused(job.run(&program, [call, "former"]), &[call, "destroyed by shmem_finalize"]);
+    }
+}
+
 #[test]
 fn fault_W4_correct_use_of_handles_is_the_same_at_every_level() {
     let program = program("dead_handles.c");

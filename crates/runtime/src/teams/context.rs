@@ -278,8 +278,9 @@ impl ContextHandle {
         object.session.store(0, Relaxed);
     }
 
-    /// Lets the default context belong to nothing, and leaves its lane to the parent: this process is the child of a fork.
-    pub(crate) fn leave_to_parent(self) {
+    /// Lets it belong to nothing, and leaves its lane: to the parent of this process, the child of a fork, or to the memory, because the
+    /// life has ended on whose network the lane was.
+    pub(crate) fn leave(self) {
         let Some(object) = self.object() else { return };
         object.size.store(0, Relaxed);
         object.team.store(core::ptr::null_mut(), Relaxed);

@@ -243,6 +243,7 @@ fn end(others: OtherCalls) {
             state.map(Box::leak);
         }
     }
+    live_teams::end().into_iter().for_each(|team| team.handle().abandon());
     valid_handles::end_all("shmem_finalize");
     // SAFETY: this is the end of what `begin` began; the caller holds `INITS`.
     unsafe { state::end(others) };
@@ -267,7 +268,7 @@ extern "C" fn forked() {
     lane::leave_to_parent();
     control::leave_to_parent();
     oxshmem_os::limits::leave_to_parent();
-    ContextHandle::default_context().leave_to_parent();
+    ContextHandle::default_context().leave();
     for team in [TeamHandle::world(), TeamHandle::shared(), TeamHandle::node()] {
         team.leave_to_parent();
     }

@@ -97,8 +97,19 @@ impl TeamHandle {
         }
     }
 
-    /// Takes the team away from behind the handle in the name of `call`, with the contexts that still live on it. (Teams that the user has
-    /// not destroyed by the last finalize stay in memory, where no call may use them.)
+    /// Lets the handle stand for nothing, and the contexts of its team belong to nothing: the user has left the team to the last finalize.
+    /// All of it stays in memory, because the user may still have the handles, and use them in another life.
+    pub(crate) fn abandon(self) {
+        // SAFETY: the caller has found the team behind this handle, so the object is there.
+        let object = unsafe { self.0.as_ref() };
+        let state = object.map_or(core::ptr::null_mut(), |object| object.state.swap(core::ptr::null_mut(), Acquire));
+        // SAFETY: null, or leaked by `fill`; only `delist` frees it, and takes it away from the object before.
+        if let Some(state) = unsafe { state.as_ref() } {
+            state.contexts.lock().iter().for_each(|live| ContextHandle(live.object()).leave());
+        }
+    }
+
+    /// Takes the team away from behind the handle in the name of `call`, with the contexts that still live on it.
     ///
     /// # Safety
     /// No thread uses the team, a context of it, or (unless it is predefined or handles are checked) the handle any more.
