@@ -114,7 +114,9 @@ fn step(from: u32, to: u32, known: &[Witness]) -> String {
             format!("PE {from} waits in {call} for PE {to}, which has not come there{doing}")
         }
         _ if from == to => {
-            let held = if call.ends_with("set_lock") { ": it holds this lock already" } else { "" };
+            // Names of Fortran's routines are in capitals.
+            let is_set = call.to_ascii_lowercase().ends_with("set_lock");
+            let held = if is_set { ": it holds this lock already" } else { "" };
             format!("PE {from} waits in {call}{} for itself{held}", at(wait))
         }
         Subject::Collectives(collectives) => {

@@ -120,6 +120,14 @@ fn a_chain_names_the_call_of_the_thread_that_waits_for_the_next_pe() {
 }
 
 #[test]
+fn the_report_says_in_every_language_that_a_pe_holds_the_lock() {
+    for call in ["shmem_set_lock", "SHMEM_SET_LOCK"] {
+        let text = cause(&[waits(0, call, Subject::Lock { after: 0 })], Certainty::Proven);
+        assert!(text.contains(&format!("PE 0 waits in {call} for itself: it holds this lock already")), "{text}");
+    }
+}
+
+#[test]
 fn a_long_queue_of_a_lock_is_followed_to_its_end_and_told_in_part() {
     let in_line = |pe: u32| waits(pe, "shmem_set_lock", Subject::Lock { after: pe - 1 });
     let mut known: Vec<Witness> = (1..10_000).map(in_line).collect();
