@@ -59,11 +59,11 @@ pub enum Wait {
     /// Spin if there are enough processors for all PEs, and yield otherwise.
     #[default]
     Auto,
-    /// Only spin.
+    /// As `Auto` where each PE has a processor: spin, then yield and sleep.
     Spin,
-    /// Spin briefly, then yield the processor.
+    /// As `Auto` where PEs outnumber processors: yield, then sleep.
     Yield,
-    /// Go to sleep early.
+    /// The same as `Yield`.
     Sleep,
 }
 

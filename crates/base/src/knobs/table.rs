@@ -151,7 +151,7 @@ const PROCESSORS: &[Knob] = &[
         aliases: &[],
         value: Value::Word(&["auto", "spin", "yield", "sleep"]),
         default: "auto",
-        doc: "how a PE waits: spin on its processor, yield it to others, or sleep",
+        doc: "how a wait begins: by looks of up to 160 us (spin), or by yields (yield and sleep, which are the same); then it sleeps",
         apply: |settings, reading| {
             let ways = [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep];
             reading.word(&["auto", "spin", "yield", "sleep"]).map(|way| settings.wait = ways[way])
