@@ -1,12 +1,13 @@
 //! `oxshmem explain`: which way a call of a collective takes, and which row of the tables names its schedule.
 
 use clap::Args;
-use oxshmem_base::knobs::{Algorithms, Settings};
+use oxshmem_base::knobs::{Algorithms, NodeLevels, Settings};
 use oxshmem_base::{Error, file};
 use oxshmem_schedule::algorithm::names::FAMILIES;
 use oxshmem_schedule::algorithm::{Collective, OperatorLaw};
 use oxshmem_schedule::choose::{self, CROWDED, Question, Row, SERVED, STANDARD};
-use oxshmem_schedule::way::{CollectiveWay, Rules, TeamFacts};
+use oxshmem_schedule::node::{Shape, WIDTH, levels_pay};
+use oxshmem_schedule::way::{CollectiveWay, LevelLines, Rules, TeamFacts};
 
 use crate::schedules::{self, ELEMENT};
 use crate::verdict;
@@ -31,17 +32,18 @@ pub struct ExplainArgs {
     tuning: Option<String>,
 }
 
-/// The rows that the user puts before the library's, and a sentence for each variable that they are from.
+/// What the user has set: the rows before the library's, with a sentence for each variable that they are from, and the levels of a node.
 #[derive(Debug, Default)]
 struct OwnRows {
     rows: Vec<Row>,
     told: String,
+    node_levels: NodeLevels,
 }
 
 impl OwnRows {
     /// As a job reads them; a file on the command line takes the place of SHMEM_TUNING.
     fn read(table: Option<&str>, settings: &Settings) -> Result<Self, Error> {
-        let mut own = Self::default();
+        let mut own = Self { node_levels: settings.node_levels.clone(), ..Self::default() };
         match (table, &settings.tuning_file) {
             (Some(name), _) => own.rows = rows_of(name)?,
             (None, Some(name)) => {
@@ -70,6 +72,9 @@ pub(crate) fn rows_of(name: &str) -> Result<Vec<Row>, Error> {
     })?;
     choose::from_json(&text).map_err(|why| Error::new(format!("the table {name} cannot be used")).because(why))
 }
+
+/// The most PEs of one node whose levels are looked at: their shape takes memory for each of them.
+const MOST_ON_A_NODE: u32 = 1 << 14;
 
 /// Networks that differ in their tables: whether the nodes share too few processors, and whether the processor of the target serves.
 const NETWORKS: [(&str, bool, bool); 3] = [
@@ -101,10 +106,17 @@ impl ExplainArgs {
         let mut text = format!("{collective}, {members} on {on}, {bytes} bytes\n{}", own.told);
         if nodes == 1 {
             let rules = Rules { own: &own.rows, ..Rules::default() };
-            let (way, crowded) = (self.way(rules), self.way(Rules { crowded: true, ..rules }));
+            let shape = self.shape(&own.node_levels);
+            let levels = shape.as_ref().map(LevelLines::of);
+            // PEs that share processors meet by the levels that the user has named, and by no others.
+            let named = if own.node_levels == NodeLevels::Auto { None } else { levels };
+            let (way, crowded) = (self.way_by(rules, levels), self.way_by(Rules { crowded: true, ..rules }, named));
             text += &format!("way: {way}\n");
             if crowded != way {
                 text += &format!("way with fewer processors than PEs: {crowded}\n");
+            }
+            if levels.is_some() {
+                text += "where each PE has a processor, the members meet level by level\n";
             }
             text += "on one node a schedule runs only where a row of your own names one:\n";
             return Ok(text + &self.rows(&[("own", &own.rows)], rules));
@@ -125,8 +137,28 @@ impl ExplainArgs {
     }
 
     fn way(&self, rules: Rules<'_>) -> CollectiveWay {
+        self.way_by(rules, None)
+    }
+
+    /// The way of a team that meets by these levels.
+    fn way_by(&self, rules: Rules<'_>, levels: Option<LevelLines<'_>>) -> CollectiveWay {
         let count = self.bytes.div_ceil(ELEMENT) as usize;
-        TeamFacts::spread(self.pes, self.nodes(), rules).way(self.collective, ELEMENT as usize, count)
+        let team = TeamFacts { levels, ..TeamFacts::spread(self.pes, self.nodes(), rules) };
+        team.way(self.collective, ELEMENT as usize, count)
+    }
+
+    /// The levels by which PEs of one node meet, as `teams::cache_levels` makes them in a job, if they lie around one cache: the machine
+    /// is not asked.
+    fn shape(&self, levels: &NodeLevels) -> Option<Shape> {
+        let widths: &[u32] = match levels {
+            _ if self.pes > MOST_ON_A_NODE => return None,
+            NodeLevels::Groups(widths) if self.pes > 1 => widths,
+            NodeLevels::Auto if levels_pay(self.pes, 1) => &[],
+            _ => return None,
+        };
+        let domains: Vec<Vec<u32>> = widths.iter().map(|width| (0..self.pes).map(|pe| pe / width).collect()).collect();
+        let domains: Vec<&[u32]> = domains.iter().map(Vec::as_slice).collect();
+        Some(Shape::nested(self.pes, &domains, WIDTH))
     }
 
     /// The rows, and what they have to do with the way.
@@ -203,6 +235,25 @@ mod tests {
             assert!(of("max", 4, nodes, 8).with(&OwnRows::default()).is_err());
         }
         assert!(OwnRows::read(Some("/nowhere/table"), &Settings::default()).is_err());
+    }
+
+    #[test]
+    fn large_teams_on_a_node_meet_level_by_level() {
+        let levels = |text: &str| text.contains("\nway: levels: ");
+        let large = |name, bytes| plain(of(name, 32, 1, bytes));
+        assert!(levels(&large("max", 8)) && levels(&large("broadcast", 64)), "{}", large("max", 8));
+        assert!(large("max", 8).contains("\nway with fewer processors than PEs: exchange: "), "{}", large("max", 8));
+        assert!(large("barrier", 0).contains("the members meet level by level\n"), "{}", large("barrier", 0));
+        let small = plain(of("max", 16, 1, 8));
+        assert!(!small.contains("level"), "{small}");
+        let with = |pes, levels| {
+            let own = set(|settings| settings.node_levels = levels).expect("levels have no names");
+            of("max", pes, 1, 8).with(&own).expect("it can be explained")
+        };
+        assert!(!with(32, NodeLevels::Off).contains("level"));
+        let groups = with(4, NodeLevels::Groups(vec![2]));
+        assert!(levels(&groups) && !groups.contains("fewer processors"), "{groups}");
+        assert!(!plain(of("max", 1_000_000, 1, 8)).contains("level"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The facts by which a way is chosen: all members know them alike.
 
+use super::size_limits::{LEVEL_LINES, ONE_WAY_LINES};
 use crate::algorithm::broadcast::Tree;
 use crate::algorithm::ring::RingReduce;
 use crate::algorithm::{Collective, OperatorLaw, Schedule};
@@ -66,6 +67,13 @@ pub struct LevelLines<'a> {
     pub synchronising: u32,
     /// Lines of one-way calls.
     pub one_way: u32,
+}
+
+impl<'a> LevelLines<'a> {
+    /// Of a team of this shape, whose members have all their lines.
+    pub const fn of(shape: &'a Shape) -> Self {
+        Self { shape, synchronising: LEVEL_LINES, one_way: ONE_WAY_LINES }
+    }
 }
 
 /// The rows that answer before the standard table.

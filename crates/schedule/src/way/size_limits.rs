@@ -19,6 +19,12 @@ pub const EAGER_OPERAND: usize = 512;
 /// is the limit: six PEs on two processors took 7.3 us instead of 10.4 for 512 bytes each, the same with 2 KiB, and longer with 4 KiB.
 pub const EAGER_OPERANDS: usize = 8 << 10;
 
+/// Lines of a member for a synchronising call of a team that meets level by level. The operands of one double of each of 128 members need
+/// ten, and four levels their release.
+pub const LEVEL_LINES: u32 = 24;
+/// Lines of a one-way call there: one to say that it is done, and one for each level.
+pub const ONE_WAY_LINES: u32 = 9;
+
 /// Words of a slot's area for synchronising schedules on a node: of 16,384 members the widest dissemination, radix 64, signals 3 * 63.
 pub const AREA_WORDS: usize = 192;
 /// Words of a signal set there: of 16,384 members a tree of radix 8 signals 5 * 7.

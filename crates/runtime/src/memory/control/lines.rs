@@ -3,14 +3,14 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_schedule::step::Traffic;
+use oxshmem_schedule::way::size_limits::{LEVEL_LINES, ONE_WAY_LINES};
 
 use super::Line;
 
-/// Lines of a synchronising call. The operands of one double of each of 128 members need ten, and four levels their
-/// release.
-pub(crate) const SYNCHRONISING: u32 = if cfg!(loom) { IN_MODELS } else { 24 };
-/// Lines of a one-way call: one to say that it is done, and one for each level.
-pub(crate) const ONE_WAY: u32 = if cfg!(loom) { IN_MODELS } else { 9 };
+/// Lines of a synchronising call.
+pub(crate) const SYNCHRONISING: u32 = if cfg!(loom) { IN_MODELS } else { LEVEL_LINES };
+/// Lines of a one-way call.
+pub(crate) const ONE_WAY: u32 = if cfg!(loom) { IN_MODELS } else { ONE_WAY_LINES };
 /// As many as a model's team needs, whose threads have small stacks.
 const IN_MODELS: u32 = 3;
 
