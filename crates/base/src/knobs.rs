@@ -70,7 +70,7 @@ pub enum Wait {
 /// The device that does the atomics of a job of several nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Atomics {
-    /// The faster one of the two.
+    /// The network where each node has one PE and a card that does all of them, otherwise the processors.
     #[default]
     Auto,
     /// The processors of the targets.
