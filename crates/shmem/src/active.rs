@@ -199,7 +199,7 @@ impl<'w> ActiveMessages<'w> {
     /// Asks PE `pe` to run a handler. The answer is a future, and [`wait`](ActiveAnswer::wait) is for other code; a program may drop
     /// it. Requests to one PE run there in the order of the calls. Those that come while their handler waits for an answer itself run
     /// when it has returned, and others overtake them; so handlers that wait for each other in a circle wait for ever. A request that
-    /// fails and whose answer has been dropped ends the job.
+    /// fails, as one whose handler panics, and whose answer has been dropped ends the job. The panic itself goes on at `pe`.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;

@@ -140,7 +140,7 @@ pub(crate) fn be<R>(job: &Arc<SharedJob>, me: usize, body: impl FnOnce() -> R) -
 }
 
 /// The message of a panic.
-fn words_of(panic: &Box<dyn core::any::Any + Send>) -> String {
+pub(crate) fn words_of(panic: &Box<dyn core::any::Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic without words").into()
 }

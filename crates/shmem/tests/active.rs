@@ -6,7 +6,7 @@ mod worlds;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::panic::{catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use oxshmem::ErrorKind;
 use oxshmem::test::{processes, processes_on, threads};
@@ -133,6 +133,32 @@ fn a_handler_that_waits_for_itself_gets_an_error() {
         own.set(Some(nested));
         let said: Option<String> = active.call(nested, &1, me).wait().unwrap();
         assert!(said.is_some_and(|said| said.contains("waits for this call itself")));
+        active.finish();
+        world.barrier();
+    });
+}
+
+#[test]
+fn a_handler_that_panics_is_an_error_of_the_caller() {
+    everywhere(2, |world| {
+        let active = world.active_messages(64).unwrap();
+        let halve = active.register(|_, number: u32| {
+            assert!(number.is_multiple_of(2), "{number} is odd");
+            number / 2
+        });
+        if world.my_pe() == 0 {
+            let refused = active.call(halve, &7, 1).wait().unwrap_err();
+            assert!(refused.to_string().contains("handler 0 of PE 1 has panicked: 7 is odd"), "{refused}");
+        } else {
+            // As the executor of a task does.
+            let serves = || {
+                for _ in 0_u64.. {
+                    active.progress();
+                }
+            };
+            assert!(catch_unwind(AssertUnwindSafe(serves)).is_err());
+        }
+        assert_eq!(active.call(halve, &8, 1 - world.my_pe()).wait(), Ok(4));
         active.finish();
         world.barrier();
     });

@@ -120,6 +120,6 @@ impl<A> Drop for ActiveAnswer<'_, '_, A> {
 pub(super) fn failed(why: String) -> Error {
     Error::new("a request has no answer")
         .because(why)
-        .fix("register the same handlers on all PEs, in the same order, before any is called, and let none wait for itself")
+        .fix("register the same handlers on all PEs, in the same order, before any is called, and let none wait for itself or panic")
         .of_kind(ErrorKind::InvalidArgument)
 }

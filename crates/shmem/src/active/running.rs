@@ -1,8 +1,10 @@
 //! Handlers that run. One that waits for an answer lets others run meanwhile, and requests for itself wait until it has returned.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use super::{ActiveFrame, ActiveMessages, CALL, Run};
-use crate::Error;
 use crate::message::encode;
+use crate::{Error, threads};
 
 /// A request whose handler is to run.
 pub(super) struct SetAside {
@@ -44,13 +46,27 @@ impl<'w> ActiveMessages<'w> {
         set_aside.remove(at)
     }
 
-    /// Runs a request's handler and sends the answer.
+    /// Runs a request's handler and sends the answer. A panic of the handler goes on behind the answer: this PE may catch it, as executors
+    /// of tasks do, and then the caller would wait for ever.
     pub(super) fn answer(&self, request: &SetAside) {
-        let outcome = self.run(request).map_err(|error| error.in_one_line());
+        let ran = catch_unwind(AssertUnwindSafe(|| self.run(request)));
+        let (outcome, panic) = match ran {
+            Ok(outcome) => (outcome, None),
+            Err(panic) => (Err(self.panicked(request.index, &threads::words_of(&panic))), Some(panic)),
+        };
+        let outcome = outcome.map_err(|error| error.in_one_line());
         match encode(CALL, &ActiveFrame::Answer { number: request.number, outcome }) {
             Ok(frame) => self.post(request.from, frame),
             Err(error) => crate::mistake(&error),
         }
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+    }
+
+    #[cold]
+    fn panicked(&self, index: usize, words: &str) -> Error {
+        Error::new(format!("{CALL}: handler {index} of PE {} has panicked", self.world.my_pe())).because(words)
     }
 
     fn run(&self, request: &SetAside) -> Result<Vec<u8>, Error> {
