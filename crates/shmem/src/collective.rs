@@ -76,13 +76,12 @@ impl Team<'_> {
         unsafe {
             binding::exchange(team, CALL, ExchangeKind::Sizes as u8, &[count as u64], |_, words| counts.push(words[0]));
         }
+        let needed = counts.iter().fold(0_usize, |sum, &count| sum.saturating_add(count as usize));
         let (mut at, mut under_way) = (0_usize, false);
         for (pe, count) in counts.into_iter().enumerate() {
             let count = count as usize;
             source.fits(CALL, count);
-            let Some(part) = dest.part(at..at.saturating_add(count)) else {
-                mismatch(CALL, dest.len(), at.saturating_add(count))
-            };
+            let Some(part) = dest.part(at..at.saturating_add(count)) else { mismatch(CALL, dest.len(), needed) };
             let world = self.world_number(pe);
             // SAFETY: `part` is this PE's own, as long as what is read, and left alone until all is there.
             under_way |= unsafe { rma::begin_get(GET, part.as_ptr(), source.as_ptr(), count, world) };
@@ -206,7 +205,8 @@ impl Team<'_> {
                     mismatch(CALL, source.len(), before.saturating_add(count))
                 };
                 let Some(part) = dest.part(at..at.saturating_add(count)) else {
-                    mismatch(CALL, dest.len(), at.saturating_add(count))
+                    let others = (member + 1..n).map(|other| counts[me].get(self.world_number(other) as usize));
+                    mismatch(CALL, dest.len(), others.fold(at.saturating_add(count), usize::saturating_add))
                 };
                 let from = self.world_number(member);
                 // SAFETY: `part` is this PE's own, as long as what is read, and left alone until all is there.

@@ -117,6 +117,19 @@ fn lengths_that_do_not_fit_together() {
 }
 
 #[test]
+fn a_destination_that_is_too_short_for_the_blocks_of_all_members() {
+    ends_with("one has 4 elements, and 9 are needed", 3, |world| {
+        let (dest, source) = (world.allocate_slice(4, 0).unwrap(), world.allocate_slice(9, 0).unwrap());
+        world.collect(&dest, &source, 3);
+    });
+    ends_with("one has 4 elements, and 9 are needed", 3, |world| {
+        let (dest, source) = (world.allocate_slice(4, 0).unwrap(), world.allocate_slice(9, 0).unwrap());
+        let counts = world.allocate_slice(3, 3_usize).unwrap();
+        world.alltoallv(&dest, &source, &counts);
+    });
+}
+
+#[test]
 fn slices_side_by_side_do_not_overlap() {
     ends_with("the lengths of the slices do not fit together", 2, |world| {
         let numbers = world.allocate_slice(30, 0_u64).unwrap();
