@@ -371,7 +371,7 @@ reductions! {
 }
 
 impl<T: Plain + Operand<Sum>> Array<'_, T> {
-    /// The sum of all elements. All PEs call it. Floating-point sums are those of the blocks, in the order of the PEs.
+    /// The sum of all elements. All PEs call it. Integers wrap. Floating-point sums are those of the blocks, in the order of the PEs.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -383,7 +383,8 @@ impl<T: Plain + Operand<Sum>> Array<'_, T> {
     where
         T: core::iter::Sum,
     {
-        self.team.sum_of(self.iter_block().map(|(_, value)| value).sum())
+        let mine = self.iter_block().map(|(_, value)| value).reduce(<T as Operand<Sum>>::combine);
+        self.team.sum_of(mine.unwrap_or_else(|| core::iter::empty().sum()))
     }
 }
 

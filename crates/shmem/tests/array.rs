@@ -53,6 +53,19 @@ fn elements_and_ranges_are_reached_wherever_they_are() {
 }
 
 #[test]
+fn a_sum_wraps_within_a_block_as_it_does_between_blocks() {
+    everywhere(3, |world| {
+        // 700 in each block.
+        let array = world.array(300, 7_u8).unwrap();
+        assert_eq!(array.sum(), 52);
+        assert_eq!(world.sum_of(array.iter_block().fold(0_u8, |sum, (_, value)| sum.wrapping_add(value))), 52);
+        // A member without elements adds nothing.
+        assert_eq!(world.array(1, 2.5).unwrap().sum(), 2.5);
+        world.barrier();
+    });
+}
+
+#[test]
 fn long_parts_of_ranges_travel_together() {
     everywhere(3, |world| {
         // Each block is longer than what any network copies.
