@@ -39,7 +39,8 @@ impl Lock {
     }
 }
 
-/// The lock is held as long as this lives. Letting it go completes what was put before.
+/// The lock is held as long as this lives. Letting it go completes what was put on the world before. What was put on a
+/// [`Context`](crate::Context) is complete after its own quiet.
 ///
 /// ```
 /// let world = oxshmem::World::init()?;

@@ -21,6 +21,7 @@
 //! * Waiting PEs are served in the order in which they came, and each waits on memory of its own, so a contended lock
 //!   does not flood the network.
 //! * The owner is a PE, not a thread. So only the thread with the world can ask for a lock, and the guard stays there.
+//! * Dropping the guard completes what was put on the world. Puts on a [context](super::teams) need its `quiet` before.
 //! * Asking again for a lock that one holds waits for ever, as with a mutex;
 //!   [`try_lock`](crate::Symmetric::try_lock) says `None`.
 //! * A PE that panics releases its locks as the guards are dropped. A guard that is forgotten holds its lock for ever.
