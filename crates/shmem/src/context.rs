@@ -73,9 +73,9 @@ pub(crate) fn quiet_all(call: &'static str) {
     });
 }
 
-/// Completes and forgets the contexts that were not dropped before their team, which ends.
+/// Completes and forgets the contexts that were not dropped before their team, which ends. (The call that ends it comes behind the
+/// collectives that were started on it.)
 pub(crate) fn forget_team(team: runtime::TeamHandle) {
-    binding::complete_collectives("Team::drop");
     live(|live| {
         for Live(context, _) in live.iter().filter(|live| live.1 == team) {
             // SAFETY: the context has not been destroyed: it leaves the list before that, and its team ends only after

@@ -1,9 +1,9 @@
 //! Collectives that go on while the program does, as futures.
 //!
 //! Such a collective is the call that waits, suspended by the runtime where it would wait (`calls::request`). What it uses is
-//! symmetric memory, which stays while a collective is under way: every call that frees memory, opens an epoch or ends a team
-//! completes all collectives first (`context::quiet_all`). So a future that is forgotten leaves nothing that could be written
-//! later.
+//! symmetric memory, which stays while a collective is under way: every call that frees memory or opens an epoch completes all
+//! collectives first (`context::quiet_all`), and the end of a team comes behind those of the team. So a future that is forgotten
+//! leaves nothing that could be written later.
 
 use core::fmt;
 use core::future::Future;
@@ -26,6 +26,9 @@ use crate::{Plain, Symmetric, Team, backend, reactor};
 /// have started theirs and moved them on. `await` sleeps until then, on any executor; [`wait`](Self::wait) is for other code, and
 /// dropping it waits as well. Every wait of this PE moves it on, and while a task awaits it a thread of this crate does.
 /// Until it is over the program leaves the elements alone, as it does those of a transfer.
+///
+/// Dropping a [`SymmetricBox`](crate::SymmetricBox), an [epoch](crate::World::exclusive) and the end of the world wait for all
+/// collectives that this PE has started, on whatever team. So members start a collective before such a call, all of them or none.
 ///
 /// ```
 /// let world = oxshmem::World::init()?;
@@ -156,8 +159,8 @@ impl Team<'_> {
             *result.lock() = Some(found);
         });
         // SAFETY: only the lifetime changes. What the arguments borrow is symmetric memory, and neither that nor the team ends
-        // while a collective is under way, even if the future is forgotten: `context::quiet_all` and `context::forget_team`
-        // complete all first.
+        // while a collective is under way, even if the future is forgotten: `context::quiet_all` completes all before memory ends,
+        // and the runtime ends a team behind its collectives.
         let work: Box<dyn FnOnce() + Send + 'static> = unsafe { core::mem::transmute(work) };
         let meeting = backend::detector::started(handle);
         // SAFETY: one thread has the team. The blocking calls of this crate keep nothing of their thread while they wait.

@@ -116,3 +116,23 @@ fn a_forgotten_collective_is_over_before_its_memory_ends() {
         drop(pair);
     });
 }
+
+#[test]
+fn the_end_of_a_team_waits_for_no_collective_of_another_team() {
+    processes(3, |world| {
+        let go = world.allocate(Atomic::new(0_u32)).unwrap();
+        let (first, second) = (world.split_strided(0, 1, 2).unwrap(), world.split_strided(0, 2, 2).unwrap());
+        if world.my_pe() == 2 {
+            // The first team has ended.
+            go.wait_until(AtLeast(1));
+        }
+        let met = second.as_ref().map(|second| second.start_sync());
+        drop(first);
+        if world.my_pe() == 1 {
+            go.inc(2);
+            world.quiet();
+        }
+        drop(met);
+        world.barrier();
+    });
+}
