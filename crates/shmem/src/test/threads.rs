@@ -1,7 +1,9 @@
 //! Tests whose PEs are threads.
 
-use std::sync::Arc;
-use std::thread;
+use std::sync::{Arc, OnceLock};
+use std::{io, thread};
+
+use oxshmem_base::Error;
 
 use crate::World;
 use crate::threads::{self as world, SharedJob, Terms};
@@ -122,12 +124,17 @@ impl Threads {
                 Err(error) => panic!("{error}"),
             })
         };
+        let have_all = OnceLock::new();
         let outcomes: Vec<_> = thread::scope(|scope| {
             let start = |pe| {
-                let thread = thread::Builder::new().name(format!("PE {pe}"));
-                thread.spawn_scoped(scope, move || one(pe)).unwrap_or_else(|error| panic!("no thread: {error}"))
+                let (one, have_all) = (&one, &have_all);
+                let body = move || if *have_all.wait() { one(pe) } else { Err(Box::new("a PE is missing") as _) };
+                thread::Builder::new().name(format!("PE {pe}")).spawn_scoped(scope, body)
             };
-            let threads: Vec<_> = (0..pes).map(start).collect();
+            let threads: io::Result<Vec<_>> = (0..pes).map(start).collect();
+            // Without one of them none begins: they would wait for its turn.
+            have_all.get_or_init(|| threads.is_ok());
+            let threads = threads.unwrap_or_else(|error| missing(pes, &error));
             threads.into_iter().map(|thread| thread.join().and_then(|outcome| outcome)).collect()
         });
         if let Some(failure) = job.failure() {
@@ -148,5 +155,37 @@ impl Threads {
         for seed in seeds {
             self.seed(seed).run(&body);
         }
+    }
+}
+
+#[cold]
+#[track_caller]
+fn missing(pes: usize, error: &io::Error) -> ! {
+    let error = Error::new(format!("a world of {pes} threads cannot begin"))
+        .because(format!("the system gives it no further thread: {error}"))
+        .fix("ask for fewer PEs, or raise the limits of threads (ulimit -u, a container's pids) and of addresses (ulimit -v)");
+    panic!("{error}")
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use std::process::Command;
+
+    /// Set in the program that the test starts.
+    const FEW_ADDRESSES: &str = "OXSHMEM_TEST_OF_FEW_ADDRESSES";
+    const TEST: &str = "test::threads::tests::a_world_that_lacks_a_thread_does_not_begin";
+
+    #[test]
+    fn a_world_that_lacks_a_thread_does_not_begin() {
+        if std::env::var_os(FEW_ADDRESSES).is_some() {
+            return drop(super::threads(64).memory(1 << 12).run(|_| ()));
+        }
+        let mut program = Command::new("sh");
+        program.args(["-c", "ulimit -v 2097152 && exec \"$0\" \"$@\""]);
+        program.arg(std::env::current_exe().unwrap()).args([TEST, "--exact", "--nocapture", "--test-threads=1"]);
+        // 64 stacks of 128 MiB are more than 2 GiB.
+        let output = program.env(FEW_ADDRESSES, "1").env("RUST_MIN_STACK", (128 << 20).to_string()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("a world of 64 threads cannot begin"), "{output:?}");
     }
 }
