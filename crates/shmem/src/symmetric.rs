@@ -21,12 +21,13 @@ use crate::{Plain, Resident, backend};
 ///
 /// # Races
 ///
-/// A number of up to eight bytes is a word, and so is every other type of 1, 2, 4 or 8 bytes that is aligned to its size.
+/// An integer or a floating-point number of up to eight bytes is a word, and so is every other type of 1, 2, 4 or 8 bytes that
+/// is aligned to its size. Neither `[u32; 2]` nor `Complex<f32>` is, which are aligned to four bytes.
 /// `load`, `store`, `put` and `get` of a word are relaxed atomic accesses, from threads, PEs of the node and PEs of other
 /// nodes alike: they may meet at any time, and each sees a whole value. They order nothing else; signals, atomics and
 /// barriers do.
 ///
-/// `load` and `store` of larger values are one such access for each word of their alignment. `put` and `get` of larger
+/// `load` and `store` of other values are one such access for each word of their alignment. `put` and `get` of other
 /// values, and all transfers of slices, are bulk copies. Rust's memory model has no copy of many bytes that may race, so a
 /// program orders a bulk transfer with every other use of the same elements, by a signal or a barrier say. Where it does
 /// not, the transfer may be torn, but makes no invalid value: every pattern of bits is one ([`Resident`]).
