@@ -390,7 +390,8 @@ impl<T: Plain + Operand<Sum>> Array<'_, T> {
 
 #[cold]
 fn outside(range: &Range<usize>, len: usize) -> Error {
-    Error::new(format!("Array: elements {} to {} are not inside", range.start, range.end))
+    let what = if range.len() == 1 { format!("element {}", range.start) } else { format!("the range {range:?}") };
+    Error::new(format!("Array: {what} is not inside"))
         .because(format!("the array has {len} elements"))
         .fix("pass indices that are less than its length")
         .of_kind(ErrorKind::InvalidArgument)

@@ -144,6 +144,7 @@ fn indices_that_come_from_elsewhere_are_errors() {
             assert_eq!(refused.kind(), oxshmem::ErrorKind::InvalidArgument);
             assert!(refused.to_string().contains("the array has 5 elements"), "{refused}");
         }
+        assert!(array.try_get(5).unwrap_err().to_string().contains("Array: element 5 is not inside"));
         array.try_put_range(5, &[]).unwrap();
         assert_eq!(array.try_get_range(0..5).unwrap(), [1; 5]);
         world.barrier();
@@ -155,7 +156,7 @@ fn an_index_beyond_the_end_is_named() {
     // One PE, so that the message is that of this process.
     let ended = &again(1, "reads_beyond_the_end", &[])[0];
     assert!(!ended.status.success());
-    assert!(ended.err.contains("elements 8 to 12 are not inside") && ended.err.contains("array.rs:"), "{}", ended.err);
+    assert!(ended.err.contains("the range 8..12 is not inside") && ended.err.contains("array.rs:"), "{}", ended.err);
     assert!(ended.err.contains("the array has 10 elements"), "{}", ended.err);
 }
 
