@@ -156,7 +156,7 @@ impl<T> fmt::Debug for MessageChannel<'_, T> {
 }
 
 impl<T: Serialize + DeserializeOwned> MessageChannel<'_, T> {
-    /// Sends a message to PE `to`; it can be used again at once.
+    /// Sends a message to PE `to`; it can be used again at once. One to the calling PE itself is an error where it would have to wait.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -170,6 +170,9 @@ impl<T: Serialize + DeserializeOwned> MessageChannel<'_, T> {
         const CALL: &str = "MessageChannel::send";
         self.exists(CALL, to);
         let encoded = encode(CALL, message)?;
+        if self.pieces.waits_for_itself(encoded.len(), to) {
+            return Err(to_itself(CALL, encoded.len(), self.pieces.room()));
+        }
         let mut left = &encoded[..];
         loop {
             self.pieces.wait_until_free(to);
@@ -263,6 +266,21 @@ pub(crate) fn decode<T: DeserializeOwned>(call: &str, bytes: &[u8]) -> Result<T,
             .fix("let Serialize and Deserialize of the type agree; postcard cannot decode what does not name its form")
             .of_kind(ErrorKind::InvalidValue)
     })
+}
+
+#[cold]
+fn to_itself(call: &str, bytes: usize, room: usize) -> Error {
+    let why = if bytes > room {
+        format!(
+            "the message has {bytes} bytes, and this PE would have to take the first {room} of them before it sends the rest"
+        )
+    } else {
+        "this PE has not received its message before".to_owned()
+    };
+    Error::new(format!("{call}: this PE would wait for itself"))
+        .because(why)
+        .fix("receive the message before, and make a channel with room for the longest message to oneself")
+        .of_kind(ErrorKind::InvalidArgument)
 }
 
 #[cold]

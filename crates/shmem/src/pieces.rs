@@ -70,6 +70,11 @@ impl<'w> Pieces<'w> {
         self.taken[to].wait_until(AtLeast(self.sent(to)));
     }
 
+    /// Whether a message of so many bytes to `to` would wait until this PE itself takes a piece.
+    pub(crate) fn waits_for_itself(&self, bytes: usize, to: usize) -> bool {
+        to == self.me && (bytes > self.room() || self.sent(to) > self.received(to))
+    }
+
     /// Sends the first piece of what is left of a message, into a free slot; returns the rest.
     pub(crate) fn put<'m>(&self, left: &'m [u8], to: usize) -> &'m [u8] {
         let (first, rest) = left.split_at(left.len().min(self.room()));

@@ -103,6 +103,26 @@ fn a_message_longer_than_the_room_comes_in_pieces() {
 }
 
 #[test]
+fn a_message_to_oneself_that_would_wait_is_an_error() {
+    everywhere(2, |world| {
+        let me = world.my_pe();
+        let channel = world.channel::<Vec<u8>>(16).unwrap();
+        let refused = channel.send(&vec![7; 100], me).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+        // The length of the vector is a byte of the encoding.
+        assert!(refused.to_string().contains("the message has 101 bytes"), "{refused}");
+        for round in 0..3 {
+            channel.send(&vec![round; 15], me).unwrap();
+            let refused = channel.send(&vec![9], me).unwrap_err();
+            assert!(refused.to_string().contains("has not received its message before"), "{refused}");
+            assert_eq!(channel.receive(me).unwrap(), vec![round; 15]);
+        }
+        assert!(channel.try_receive(me).unwrap().is_none());
+        world.barrier();
+    });
+}
+
+#[test]
 fn a_task_awaits_a_message() {
     processes(2, |world| {
         let channel = world.channel::<String>(64).unwrap();
