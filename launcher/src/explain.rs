@@ -32,7 +32,7 @@ pub struct ExplainArgs {
     tuning: Option<String>,
 }
 
-/// What the user has set: the rows before the library's, with a sentence for each variable that they are from, and the levels of a node.
+/// The user's settings: the rows before the library's, with a sentence for each variable that they are from, and the levels of a node.
 #[derive(Debug, Default)]
 struct OwnRows {
     rows: Vec<Row>,
