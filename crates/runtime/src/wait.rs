@@ -221,11 +221,11 @@ impl SlowWait {
     }
 }
 
-/// Looks with pause until patience ends. What comes over the network renews it, for [`durations::CHECK_EVERY`] at most. Returns
+/// Looks until patience ends, with a pause of the processor behind each look that is not itself a call of the kernel. What comes over the network renews it, for [`durations::CHECK_EVERY`] at most. Returns
 /// since when nothing has come; `None`: the wait is over.
 fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
     let (mut since, mut begin) = (None, None);
-    let looks = pace::looks_per_clock();
+    let (looks, pauses) = (pace::looks_per_clock(), !pace::has_costly_looks());
     loop {
         for _ in 0..looks {
             let served = network::progress();
@@ -238,7 +238,9 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
                 since = None;
                 pace::note_caught();
             }
-            core::hint::spin_loop();
+            if pauses {
+                core::hint::spin_loop();
+            }
         }
         let now = Instant::now();
         let (since, begin) = (*since.get_or_insert(now), *begin.get_or_insert(now));

@@ -21,7 +21,7 @@ use oxshmem_os::sockets::{self, PollEntry};
 use oxshmem_os::{process, signals, time};
 use parking_lot::Mutex;
 
-use crate::limits::{BACKOFF, BACKOFF_SHARE, GAP, LONGEST_BACKOFF};
+use crate::limits::{BACKOFF, BACKOFF_SHARE, GAP, LONGEST_BACKOFF, POLLS_PER_CLOCK};
 
 /// The work that a provider gives its thread.
 pub trait Drive: Send + Sync {
@@ -63,7 +63,7 @@ pub enum NextStep {
 pub struct Callers {
     /// Changes with each poll.
     polls: AtomicU64,
-    /// When the last poll was.
+    /// When the last poll was that has looked at the clock.
     polled: AtomicU64,
     /// There has been a gap between polls since the last look.
     gap: AtomicBool,
@@ -73,18 +73,27 @@ pub struct Callers {
 
 impl Callers {
     /// A caller polls. Returns how often callers have polled before. Polls of callers that meet here may be counted once: it is enough
-    /// that the number changes, and a locked instruction costs a tenth of a put.
+    /// that the number changes, and a locked instruction costs a tenth of a put. Some polls look at the clock, for the gaps: it costs as
+    /// much as the rest of this, and a gap is noticed a few polls later.
     #[inline]
     pub fn note(&self) -> u64 {
         let before = self.polls.load(Ordering::Relaxed);
         self.polls.store(before.wrapping_add(1), Ordering::Relaxed);
+        if before.is_multiple_of(POLLS_PER_CLOCK) {
+            self.look_for_gap();
+        }
+        before
+    }
+
+    /// Whether there was a gap since the last look at the clock.
+    #[inline]
+    fn look_for_gap(&self) {
         let now = time::cycles();
         // Signed: the clock of the processor on which another caller has polled may be ahead of ours.
         if now.wrapping_sub(self.polled.load(Ordering::Relaxed)).cast_signed() > GAP.cast_signed() {
             self.gap.store(true, Ordering::Relaxed);
         }
         self.polled.store(now, Ordering::Relaxed);
-        before
     }
 
     /// How often callers have polled, more or less: the number of the next poll.
@@ -318,7 +327,7 @@ mod tests {
         callers.note();
         callers.had_gap();
         thread::sleep(Duration::from_nanos(4 * GAP));
-        callers.note();
+        (0..POLLS_PER_CLOCK).for_each(|_| _ = callers.note());
         assert!(callers.had_gap() && !callers.had_gap());
     }
 

@@ -17,6 +17,8 @@ pub(crate) const BACKOFF_SHARE: u32 = 8;
 /// [`time::cycles`](oxshmem_os::time::cycles) between two polls that are a gap: the callers computed, and peers may have waited for
 /// the thread. That is 100 to 400 microseconds. Two processors: the clock would cost a tenth of a short put and its quiet.
 pub(crate) const GAP: u64 = 400_000;
+/// Polls for each reading of the clock. Chosen: in so many polls a caller that waits makes no gap.
+pub(crate) const POLLS_PER_CLOCK: u64 = 4;
 
 /// Longest message that waits in a batch. Chosen.
 pub(crate) const COALESCED: usize = 2 << 10;

@@ -5,7 +5,8 @@ use core::time::Duration;
 use std::time::Instant;
 
 use crate::wait::durations::{
-    EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_PER_CLOCK, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE, MOST_SHARING,
+    COSTLY_LOOKS_PER_CLOCK, EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_PER_CLOCK, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE,
+    MOST_SHARING,
 };
 use crate::wait::yields::Yields;
 use oxshmem_os::process;
@@ -60,11 +61,11 @@ pub(crate) fn set_mode(mode: Mode) {
 }
 
 /// Tells all waits that they have a network to move on. Then they look at it instead of looking without pause. If each look is `costly`,
-/// as much as many readings of the clock, a spin reads it at each one: two PEs that have come to share a processor let each other work
-/// after the least patience, and not after 32 calls of the kernel.
+/// as much as many readings of the clock, a spin reads it after a few: two PEs that have come to share a processor let each other work
+/// soon after the least patience, and not after 32 calls of the kernel.
 pub(crate) fn expect_network(costly: bool) {
     STATE.eager_looks.store(EagerLooks::few().0, Relaxed);
-    STATE.looks_per_clock.store(if costly { 1 } else { LOOKS_PER_CLOCK }, Relaxed);
+    STATE.looks_per_clock.store(if costly { COSTLY_LOOKS_PER_CLOCK } else { LOOKS_PER_CLOCK }, Relaxed);
 }
 
 /// Looks of a spin between two readings of the clock.
@@ -74,7 +75,7 @@ pub(crate) fn looks_per_clock() -> u32 {
 
 /// Whether each look costs as much as many readings of the clock.
 pub(crate) fn has_costly_looks() -> bool {
-    looks_per_clock() == 1
+    looks_per_clock() == COSTLY_LOOKS_PER_CLOCK
 }
 
 /// So many PEs share so many processors. Unless they are many, other processes on these processors are to cost them little.
