@@ -8,6 +8,7 @@ mod blind;
 mod copies;
 mod headers;
 mod kinds;
+mod languages;
 pub mod modules;
 mod response;
 
@@ -111,7 +112,7 @@ fn matters(argument: &OsString) -> bool {
         || is_one_of(&STOPS)
         || is_one_of(&["-r", modules::OPTION])
         || archive::is_asked_for(argument)
-        || names_a_language(argument)
+        || languages::are_named_by(argument)
         || copies::may_look_for_overflows(argument)
         || question(argument).is_some()
 }
@@ -207,7 +208,7 @@ impl Wrapper {
         command.extend(theirs(arguments).cloned());
         command.extend(self.compile_flags(arguments));
         if is_link(arguments) {
-            if arguments.iter().any(names_a_language) {
+            if arguments.iter().any(languages::are_named_by) {
                 // It ends here: the compiler would read our archives as sources.
                 command.extend(["-x", "none"].map(OsString::from));
             }
@@ -321,12 +322,6 @@ fn is_link(arguments: &[OsString]) -> bool {
         argument != "-r" && (of_linker || !STOPS.iter().any(|stop| argument == stop))
     };
     arguments.iter().all(goes_on) && !headers::are_alone(arguments)
-}
-
-/// Whether the argument tells the language of the files behind it, as `-x f77` and `-xc` do; `-xHost` tells a processor.
-fn names_a_language(argument: &OsString) -> bool {
-    let value = argument.to_str().and_then(|text| text.strip_prefix("-x"));
-    value.is_some_and(|value| value.chars().all(|letter| !letter.is_ascii_uppercase()))
 }
 
 /// A compiler given by a variable may carry arguments: `gcc -m64`.

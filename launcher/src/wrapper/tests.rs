@@ -29,7 +29,7 @@ fn flags_are_added_where_they_serve() {
     assert!(acts("oshcc", "-x c -").ends_with("-loxshmem"), "standard input is a file too");
     let named = format!("gfortran -x f77 a.old -I/opt/osh/include -x none {LINK}");
     assert_eq!(acts("oshfort", "-x f77 a.old"), named, "our archives have no language");
-    assert!(acts("oshfort", "-xf77 a.old").contains(" -x none ") && !acts("oshfort", "-xHost a.f90").contains("none"));
+    assert!(acts("oshfort", "-xf77 a.old").contains(" -x none ") && !acts("oshfort", "-xhost a.f90").contains("none"));
     assert_eq!(acts("oshfort", "-x f77 -c a.old"), "gfortran -x f77 -c a.old -I/opt/osh/include");
     assert_eq!(acts("oshcc", "-r a.o b.o -o c.o"), "cc -r a.o b.o -o c.o -I/opt/osh/include", "no library in it");
     assert!(acts("oshcc", "a.c -o").contains("write `-o NAME`"), "-o would take -I for the name");
