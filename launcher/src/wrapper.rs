@@ -110,7 +110,8 @@ fn matters(argument: &OsString) -> bool {
     let is_one_of = |options: &[&str]| options.iter().any(|option| argument == option);
     is_one_of(&OURS)
         || is_one_of(&STOPS)
-        || is_one_of(&["-r", modules::OPTION])
+        || is_one_of(&[modules::OPTION])
+        || makes_an_object(argument)
         || archive::is_asked_for(argument)
         || languages::are_named_by(argument)
         || copies::may_look_for_overflows(argument)
@@ -312,16 +313,23 @@ fn has_input(arguments: &[OsString]) -> bool {
 /// Options of the compiler that leave no room for a link of a program at the end.
 const STOPS: [&str; 6] = ["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"];
 
-/// Whether the arguments end in a link of a program. A link to an object file (`-r`) would take the library's archive into it, and the
-/// program would have the library twice. Headers alone are compiled; with a library they would be linked.
+/// Whether the arguments end in a link of a program. Headers alone are compiled; with a library they would be linked.
 fn is_link(arguments: &[OsString]) -> bool {
     let mut is_of_linker = false;
     let goes_on = |argument: &OsString| {
         // An option behind `-Xlinker` is the linker's: its `-E` and `-S` do something else.
         let of_linker = std::mem::replace(&mut is_of_linker, argument == "-Xlinker");
-        argument != "-r" && (of_linker || !STOPS.iter().any(|stop| argument == stop))
+        !makes_an_object(argument) && (of_linker || !STOPS.iter().any(|stop| argument == stop))
     };
     arguments.iter().all(goes_on) && !headers::are_alone(arguments)
+}
+
+/// Whether the argument asks for a link to an object file, in words of the compiler or of the linker. Such a link would take the library's
+/// archive into the object, and the program would have the library twice.
+fn makes_an_object(argument: &OsString) -> bool {
+    let text = argument.to_string_lossy();
+    let is_it = |word: &str| word == "-r" || word == "--relocatable";
+    text.strip_prefix("-Wl,").map_or_else(|| is_it(&text), |words| words.split(',').any(is_it))
 }
 
 /// A compiler given by a variable may carry arguments: `gcc -m64`.

@@ -35,7 +35,12 @@ fn flags_are_added_where_they_serve() {
     assert!(acts("oshcc", "a.c -o").contains("write `-o NAME`"), "-o would take -I for the name");
     let exported = format!("cc a.c -Xlinker -E -o a -I/opt/osh/include {LINK}");
     assert_eq!(acts("oshcc", "a.c -Xlinker -E -o a"), exported, "the linker's -E exports symbols");
-    assert_eq!(acts("oshcc", "-Xlinker -r a.o"), "cc -Xlinker -r a.o -I/opt/osh/include", "no library in it");
+    for object in
+        ["-Xlinker -r a.o", "-nostdlib -Wl,-r a.o -o c.o", "-Wl,-O1,--relocatable a.o", "-Xlinker --relocatable a.o"]
+    {
+        assert_eq!(acts("oshcc", object), format!("cc {object} -I/opt/osh/include"), "no library in it");
+    }
+    assert!(acts("oshcc", "-Wl,-rpath,-O a.o").ends_with(LINK));
     assert_eq!(acts("oshcc", "a.c -Xlinker -E -c"), "cc a.c -Xlinker -E -c -I/opt/osh/include");
     let whole = "-o a -Lown -Wl,--whole-archive -lown -Wl,--no-whole-archive";
     assert_eq!(acts("oshcc", whole), format!("cc {whole} -I/opt/osh/include {LINK}"), "the program is in a library");
