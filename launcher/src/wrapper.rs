@@ -130,8 +130,8 @@ impl Wrapper {
     ) -> Wrapper {
         let language = Language::of_name(name).unwrap_or(Language::C);
         let (overrides, default) = language.compilers();
-        let chosen =
-            overrides.iter().filter_map(|name| variable(name)).map(words).find(|words| names_a_compiler(words));
+        let values = overrides.iter().filter_map(|name| variable(name));
+        let chosen = values.map(|value| words(value, &exists)).find(|words| names_a_compiler(words));
         let prefix = bin.parent().unwrap_or(Path::new("/"));
         let compiler = chosen.unwrap_or_else(|| vec![default.into()]);
         let lib = libraries(prefix, &exists);
@@ -332,8 +332,11 @@ fn makes_an_object(argument: &OsString) -> bool {
     text.strip_prefix("-Wl,").map_or_else(|| is_it(&text), |words| words.split(',').any(is_it))
 }
 
-/// A compiler given by a variable may carry arguments: `gcc -m64`.
-fn words(text: OsString) -> Vec<OsString> {
+/// A compiler given by a variable may carry arguments: `gcc -m64`. It may also be a file whose path has blanks.
+fn words(text: OsString, exists: impl Fn(&Path) -> bool) -> Vec<OsString> {
+    if exists(Path::new(&text)) {
+        return vec![text];
+    }
     text.to_string_lossy().split_whitespace().map(OsString::from).collect()
 }
 

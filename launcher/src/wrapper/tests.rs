@@ -164,6 +164,10 @@ fn another_compiler_may_be_named_but_not_ourselves() {
     assert_eq!(command(&[("OSHCC", "ccache /usr/bin/oshcc")]), Action::Print("cc".into()), "it would never end");
     assert_eq!(command(&[("OSHCC", "gcc -I/opt/oshcc")]), Action::Print("gcc -I/opt/oshcc".into()));
     assert_eq!(command(&[("OSHCC", "")]), Action::Print("cc".into()));
+    let there = |path: &Path| path == Path::new("/opt/my tools/gcc");
+    let variable = |name: &str| (name == "OSHCC").then(|| "/opt/my tools/gcc".into());
+    let blanks = Wrapper::new("oshcc", Path::new("/opt/osh/bin"), variable, there, |_| false);
+    assert_eq!(blanks.act(&["--showme:command".into()]), Action::Print("'/opt/my tools/gcc'".into()));
 }
 
 #[test]
