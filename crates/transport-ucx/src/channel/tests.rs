@@ -616,6 +616,21 @@ fn an_answer_leaves_its_memory_to_the_next_one() {
     });
 }
 
+/// An answer that UCX had not sent went with the PE, and the one that had said good-bye waited for it for `SHMEM_PEER_TIMEOUT` seconds.
+#[test]
+fn a_pe_stays_until_its_answers_have_gone() {
+    alone(&mut [0_u8; 8], |stage| {
+        let net = stage.net;
+        // UCX keeps the first answer until there is a connection.
+        stage.channel.ask_bye(&net.peers, 0);
+        while stage.channel.to_end() > 0 {
+            stage.turn();
+            assert!(!net.has_left() || !net.answers.are_under_way(), "an answer is lost");
+        }
+        while !net.has_left() {}
+    });
+}
+
 #[test]
 fn a_message_that_ucx_has_not_sent_waits_for_the_thread() {
     const BYTES: usize = 2 * LONGEST_MESSAGE;
