@@ -73,9 +73,11 @@ mod installed {
         let (major, minor) = (number("MAJOR")?, number("MINOR")?);
         let beyond = if major == 0 { format!("0.{}", minor + 1) } else { format!("{}.0", major + 1) };
         let this = format!("{major}.{minor}");
-        let mut known = pkg_config::Config::new();
-        known.cargo_metadata(false).range_version(this.as_str()..beyond.as_str()).probe("oxshmem").ok()?;
-        let folder = |variable| pkg_config::get_variable("oxshmem", variable).ok().map(PathBuf::from);
+        let mut versions = pkg_config::Config::new();
+        versions.cargo_metadata(false).range_version(this.as_str()..beyond.as_str()).probe("oxshmem").ok()?;
+        let known = |variable| pkg_config::get_variable("oxshmem", variable).ok();
+        // pkgconf puts a backslash before each blank, for a shell.
+        let folder = |variable| known(variable).map(|path| PathBuf::from(path.replace("\\ ", " ")));
         Some([folder("includedir")?, folder("libdir")?])
     }
 }

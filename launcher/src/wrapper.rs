@@ -8,6 +8,7 @@ mod blind;
 mod copies;
 mod headers;
 mod kinds;
+mod languages;
 pub mod modules;
 mod response;
 
@@ -109,9 +110,10 @@ fn matters(argument: &OsString) -> bool {
     let is_one_of = |options: &[&str]| options.iter().any(|option| argument == option);
     is_one_of(&OURS)
         || is_one_of(&STOPS)
-        || is_one_of(&["-r", modules::OPTION])
+        || is_one_of(&[modules::OPTION])
+        || makes_an_object(argument)
         || archive::is_asked_for(argument)
-        || names_a_language(argument)
+        || languages::are_named_by(argument)
         || copies::may_look_for_overflows(argument)
         || question(argument).is_some()
 }
@@ -128,8 +130,8 @@ impl Wrapper {
     ) -> Wrapper {
         let language = Language::of_name(name).unwrap_or(Language::C);
         let (overrides, default) = language.compilers();
-        let chosen =
-            overrides.iter().filter_map(|name| variable(name)).map(words).find(|words| names_a_compiler(words));
+        let values = overrides.iter().filter_map(|name| variable(name));
+        let chosen = values.map(|value| words(value, &exists)).find(|words| names_a_compiler(words));
         let prefix = bin.parent().unwrap_or(Path::new("/"));
         let compiler = chosen.unwrap_or_else(|| vec![default.into()]);
         let lib = libraries(prefix, &exists);
@@ -207,7 +209,7 @@ impl Wrapper {
         command.extend(theirs(arguments).cloned());
         command.extend(self.compile_flags(arguments));
         if is_link(arguments) {
-            if arguments.iter().any(names_a_language) {
+            if arguments.iter().any(languages::are_named_by) {
                 // It ends here: the compiler would read our archives as sources.
                 command.extend(["-x", "none"].map(OsString::from));
             }
@@ -311,26 +313,30 @@ fn has_input(arguments: &[OsString]) -> bool {
 /// Options of the compiler that leave no room for a link of a program at the end.
 const STOPS: [&str; 6] = ["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"];
 
-/// Whether the arguments end in a link of a program. A link to an object file (`-r`) would take the library's archive into it, and the
-/// program would have the library twice. Headers alone are compiled; with a library they would be linked.
+/// Whether the arguments end in a link of a program. Headers alone are compiled; with a library they would be linked.
 fn is_link(arguments: &[OsString]) -> bool {
     let mut is_of_linker = false;
     let goes_on = |argument: &OsString| {
         // An option behind `-Xlinker` is the linker's: its `-E` and `-S` do something else.
         let of_linker = std::mem::replace(&mut is_of_linker, argument == "-Xlinker");
-        argument != "-r" && (of_linker || !STOPS.iter().any(|stop| argument == stop))
+        !makes_an_object(argument) && (of_linker || !STOPS.iter().any(|stop| argument == stop))
     };
     arguments.iter().all(goes_on) && !headers::are_alone(arguments)
 }
 
-/// Whether the argument tells the language of the files behind it, as `-x f77` and `-xc` do; `-xHost` tells a processor.
-fn names_a_language(argument: &OsString) -> bool {
-    let value = argument.to_str().and_then(|text| text.strip_prefix("-x"));
-    value.is_some_and(|value| value.chars().all(|letter| !letter.is_ascii_uppercase()))
+/// Whether the argument asks for a link to an object file, in words of the compiler or of the linker. Such a link would take the library's
+/// archive into the object, and the program would have the library twice.
+fn makes_an_object(argument: &OsString) -> bool {
+    let text = argument.to_string_lossy();
+    let is_it = |word: &str| word == "-r" || word == "--relocatable";
+    text.strip_prefix("-Wl,").map_or_else(|| is_it(&text), |words| words.split(',').any(is_it))
 }
 
-/// A compiler given by a variable may carry arguments: `gcc -m64`.
-fn words(text: OsString) -> Vec<OsString> {
+/// A compiler given by a variable may carry arguments: `gcc -m64`. It may also be a file whose path has blanks.
+fn words(text: OsString, exists: impl Fn(&Path) -> bool) -> Vec<OsString> {
+    if exists(Path::new(&text)) {
+        return vec![text];
+    }
     text.to_string_lossy().split_whitespace().map(OsString::from).collect()
 }
 

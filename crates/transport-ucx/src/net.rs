@@ -252,7 +252,7 @@ impl Net {
         }
     }
 
-    /// Whether our good-byes are answered, and all that have asked us have said theirs: an answer of ours that is still under
+    /// Whether our good-byes are answered, and all that have asked us have said theirs and have their answers: one that is still under
     /// way would go with us.
     pub(crate) fn has_left(&self) -> bool {
         let answered = self.channels().iter().all(|shared| {
@@ -260,7 +260,14 @@ impl Net {
             channel.step(&self.peers);
             channel.to_end() == 0
         });
-        answered && self.guests.lock().all.is_empty()
+        answered && self.have_guests_left()
+    }
+
+    fn have_guests_left(&self) -> bool {
+        let service = self.service.lock();
+        // A good-bye is noted before it is answered. While the channel is held, none is between the two.
+        let _held = service.as_ref().map(|shared| shared.lock());
+        self.guests.lock().all.is_empty() && !self.answers.are_under_way()
     }
 
     /// Ends everything; no thread uses it any more.

@@ -1,5 +1,5 @@
-//! Options of Fortran compilers that change the length of default kinds, or the names of routines, which the routines of OpenSHMEM do not
-//! follow.
+//! Options of Fortran compilers that change the length of default kinds, the names of routines or the results of functions, which the
+//! routines of OpenSHMEM do not follow.
 
 use std::ffi::OsString;
 
@@ -32,24 +32,30 @@ const OPTIONS: [&str; 18] = [
 /// The option of gfortran and flang by which external names are those of C.
 const WITHOUT_UNDERSCORE: &str = "-fno-underscoring";
 
+/// The option of gfortran by which a function of type REAL returns a DOUBLE PRECISION, as with f2c.
+const RESULTS_OF_F2C: &str = "-ff2c";
+
 /// The note about such an option where a source is compiled.
 pub(super) fn note(arguments: &[OsString]) -> Option<Error> {
     let mut words = arguments.iter().filter_map(|argument| argument.to_str());
-    let option = words.find(|text| OPTIONS.contains(text) || *text == WITHOUT_UNDERSCORE)?;
-    arguments.iter().any(modules::is_fortran).then(|| {
-        if option == WITHOUT_UNDERSCORE {
-            return of_names();
-        }
-        Error::new(format!("{option} changes the length of default kinds, and the routines of OpenSHMEM keep theirs"))
-            .because(
-                "for them INTEGER and REAL have 4 bytes and DOUBLE PRECISION has 8: with shmem.fh, and for reals with the module \
-                 shmem too, a part of the data is moved without a word; with the modules a longer default INTEGER does not compile",
-            )
-            .fix(
-                "leave it out, write integer(8) or real(8) for what has to be long, and call the routines of that length \
-                 (shmem_put8, shmem_int8_max_to_all)",
-            )
+    let option = words.find(|text| OPTIONS.contains(text) || [WITHOUT_UNDERSCORE, RESULTS_OF_F2C].contains(text))?;
+    arguments.iter().any(modules::is_fortran).then(|| match option {
+        WITHOUT_UNDERSCORE => of_names(),
+        RESULTS_OF_F2C => of_results(),
+        _ => of_kinds(option),
     })
+}
+
+fn of_kinds(option: &str) -> Error {
+    Error::new(format!("{option} changes the length of default kinds, and the routines of OpenSHMEM keep theirs"))
+        .because(
+            "for them INTEGER and REAL have 4 bytes and DOUBLE PRECISION has 8: with shmem.fh, and for reals with the module \
+             shmem too, a part of the data is moved without a word; with the modules a longer default INTEGER does not compile",
+        )
+        .fix(
+            "leave it out, write integer(8) or real(8) for what has to be long, and call the routines of that length \
+             (shmem_put8, shmem_int8_max_to_all)",
+        )
 }
 
 fn of_names() -> Error {
@@ -59,6 +65,15 @@ fn of_names() -> Error {
              the count and the PE",
         )
         .fix("leave it out: the routines of Fortran have an underscore behind their names")
+}
+
+fn of_results() -> Error {
+    Error::new(format!("{RESULTS_OF_F2C} takes results of REAL functions for DOUBLE PRECISION, and OpenSHMEM's return REAL"))
+        .because(
+            "the values of shmem_real4_fetch and shmem_real4_swap are wrong then, without a word, and with shmem_f08 those of shmem_g and \
+             of atomics of real(4)",
+        )
+        .fix("leave it out; put calls of a library that was compiled with it into files of their own")
 }
 
 #[cfg(test)]
@@ -81,5 +96,13 @@ mod tests {
         let told = note(&words).expect("a note").to_string();
         assert!(told.starts_with("-fno-underscoring gives") && told.contains("leave it out"), "{told}");
         assert!(!noted("-fno-underscoring old.o -o old") && !noted("-funderscoring old.f"));
+    }
+
+    #[test]
+    fn an_option_that_changes_results_is_noted_where_it_compiles() {
+        let words = ["-ff2c", "old.f"].map(OsString::from);
+        let said = note(&words).expect("a note").to_string();
+        assert!(said.starts_with("-ff2c takes") && said.contains("leave it out"), "{said}");
+        assert!(!noted("-ff2c old.o -o old") && !noted("-fno-f2c old.f"));
     }
 }

@@ -29,13 +29,18 @@ fn flags_are_added_where_they_serve() {
     assert!(acts("oshcc", "-x c -").ends_with("-loxshmem"), "standard input is a file too");
     let named = format!("gfortran -x f77 a.old -I/opt/osh/include -x none {LINK}");
     assert_eq!(acts("oshfort", "-x f77 a.old"), named, "our archives have no language");
-    assert!(acts("oshfort", "-xf77 a.old").contains(" -x none ") && !acts("oshfort", "-xHost a.f90").contains("none"));
+    assert!(acts("oshfort", "-xf77 a.old").contains(" -x none ") && !acts("oshfort", "-xhost a.f90").contains("none"));
     assert_eq!(acts("oshfort", "-x f77 -c a.old"), "gfortran -x f77 -c a.old -I/opt/osh/include");
     assert_eq!(acts("oshcc", "-r a.o b.o -o c.o"), "cc -r a.o b.o -o c.o -I/opt/osh/include", "no library in it");
     assert!(acts("oshcc", "a.c -o").contains("write `-o NAME`"), "-o would take -I for the name");
     let exported = format!("cc a.c -Xlinker -E -o a -I/opt/osh/include {LINK}");
     assert_eq!(acts("oshcc", "a.c -Xlinker -E -o a"), exported, "the linker's -E exports symbols");
-    assert_eq!(acts("oshcc", "-Xlinker -r a.o"), "cc -Xlinker -r a.o -I/opt/osh/include", "no library in it");
+    for object in
+        ["-Xlinker -r a.o", "-nostdlib -Wl,-r a.o -o c.o", "-Wl,-O1,--relocatable a.o", "-Xlinker --relocatable a.o"]
+    {
+        assert_eq!(acts("oshcc", object), format!("cc {object} -I/opt/osh/include"), "no library in it");
+    }
+    assert!(acts("oshcc", "-Wl,-rpath,-O a.o").ends_with(LINK));
     assert_eq!(acts("oshcc", "a.c -Xlinker -E -c"), "cc a.c -Xlinker -E -c -I/opt/osh/include");
     let whole = "-o a -Lown -Wl,--whole-archive -lown -Wl,--no-whole-archive";
     assert_eq!(acts("oshcc", whole), format!("cc {whole} -I/opt/osh/include {LINK}"), "the program is in a library");
@@ -159,6 +164,10 @@ fn another_compiler_may_be_named_but_not_ourselves() {
     assert_eq!(command(&[("OSHCC", "ccache /usr/bin/oshcc")]), Action::Print("cc".into()), "it would never end");
     assert_eq!(command(&[("OSHCC", "gcc -I/opt/oshcc")]), Action::Print("gcc -I/opt/oshcc".into()));
     assert_eq!(command(&[("OSHCC", "")]), Action::Print("cc".into()));
+    let there = |path: &Path| path == Path::new("/opt/my tools/gcc");
+    let variable = |name: &str| (name == "OSHCC").then(|| "/opt/my tools/gcc".into());
+    let blanks = Wrapper::new("oshcc", Path::new("/opt/osh/bin"), variable, there, |_| false);
+    assert_eq!(blanks.act(&["--showme:command".into()]), Action::Print("'/opt/my tools/gcc'".into()));
 }
 
 #[test]

@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use oxshmem_faults::TestFolder;
+
 use crate::checks::workspace_tests::unit_packages;
 use crate::counts::{CheckCounts, skipped};
 use crate::{Outcome, command, target};
@@ -25,6 +27,7 @@ pub(crate) fn check(prefix: &Path) -> Outcome<CheckCounts> {
         let mut known = build(&["--features", "installed"]);
         known.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
         report("the library that pkg-config knows", dependent(prefix, &mut known, true));
+        report("the same below a folder with a blank in its name", below_a_blank(prefix));
     }
     let mut none = build(&["--features", "installed"]);
     none.env("PKG_CONFIG_LIBDIR", nothing);
@@ -44,6 +47,16 @@ fn build(arguments: &[&str]) -> Command {
     cargo.args(["build", "--quiet", "--bin", PACKAGE, "--example", "instant"]).args(unit_packages()).args(arguments);
     cargo.env_remove("OXSHMEM_PREFIX").env_remove("PKG_CONFIG_PATH");
     cargo
+}
+
+/// Builds the program with the library that pkg-config finds by a path with a blank.
+fn below_a_blank(prefix: &Path) -> Outcome {
+    let folder = TestFolder::new("dependent");
+    let path = folder.join("a prefix");
+    std::os::unix::fs::symlink(prefix, &path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut known = build(&["--features", "installed"]);
+    known.env("PKG_CONFIG_PATH", path.join("lib/pkgconfig"));
+    dependent(prefix, &mut known, true)
 }
 
 /// Builds the program, and runs it on 3 PEs. `installed` says whether it is to need the shared library.

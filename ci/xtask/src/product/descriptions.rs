@@ -22,7 +22,7 @@ pub(crate) fn install(prefix: &Path, libdir: &Path) -> Outcome {
     };
     for (name, libraries) in [
         ("oxshmem", SHARED.to_owned()),
-        ("oxshmem-static", format!("${{libdir}}/liboxshmem.a {}", SYSTEM.join(" "))),
+        ("oxshmem-static", format!("${{libdir}}/liboxshmem.a {}", beside_archive().join(" "))),
         ("oxshmem-fortran", format!("{module}{SHARED}")),
     ] {
         let text = pkg_config(name, &here, libdir, &libraries);
@@ -34,11 +34,17 @@ pub(crate) fn install(prefix: &Path, libdir: &Path) -> Outcome {
     }
     let cmake = prefix.join(libdir).join("cmake/oxshmem");
     let config = CMAKE.replace("@UP@", &up(libdir, 2)).replace("@LIBDIR@", &libdir.display().to_string());
-    write(&cmake.join("oxshmemConfig.cmake"), &config.replace("@SYSTEM@", &SYSTEM.join(";")))?;
+    write(&cmake.join("oxshmemConfig.cmake"), &config.replace("@SYSTEM@", &beside_archive().join(";")))?;
     write(&cmake.join("oxshmemConfigVersion.cmake"), &CMAKE_VERSION.replace("@THIS@", VERSION))?;
     let from = top().join("ci/packages/modulefile.tcl");
     let module = disk::read(&from)?.replace("@VERSION@", VERSION).replace("@LIBDIR@", &libdir.display().to_string());
     write(&prefix.join(format!("share/oxshmem/modulefiles/oxshmem/{VERSION}")), &module)
+}
+
+/// The libraries that a program with the archive names. The one that unwinds is not among them: compilers add it, from an archive for a
+/// program that is static in all (`-static`), where `-lgcc_s` does not exist.
+fn beside_archive() -> Vec<&'static str> {
+    SYSTEM.iter().copied().filter(|library| *library != "-lgcc_s").collect()
 }
 
 /// From a folder that lies `below` folders below `libdir` to the prefix.
@@ -71,6 +77,8 @@ const CMAKE_VERSION: &str = include_str!("../../../packages/oxshmemConfigVersion
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use oxshmem_faults::{TestFolder, not_run};
 
     use super::*;
@@ -80,6 +88,20 @@ mod tests {
     fn the_prefix_is_found_from_every_folder_of_libraries() {
         assert_eq!(up(Path::new("lib"), 1), "../..");
         assert_eq!(up(Path::new("lib/x86_64-linux-gnu"), 2), "../../../..");
+    }
+
+    #[test]
+    fn what_the_archive_needs_is_there_for_a_program_that_is_static_in_all() {
+        let folder = TestFolder::new("static");
+        let source = folder.write("main.c", "int main(void) { return 0; }\n");
+        let link = |libraries: &[&str]| {
+            let mut compiler = Command::new("cc");
+            command::read(compiler.arg("-static").arg(&source).arg("-o").arg(folder.join("main")).args(libraries))
+        };
+        if link(&[]).is_err() {
+            return not_run("no static program can be linked here");
+        }
+        link(&beside_archive()).expect("the linker finds all");
     }
 
     #[test]
@@ -107,7 +129,7 @@ mod tests {
                  {file}message(STATUS \"${{PACKAGE_VERSION_COMPATIBLE}}\")\n"
             );
             let script = folder.write("ask.cmake", text);
-            let told = command::read(std::process::Command::new("cmake").arg("-P").arg(script)).expect("it is run");
+            let told = command::read(Command::new("cmake").arg("-P").arg(script)).expect("it is run");
             assert_eq!(told.trim(), format!("-- {expected}"), "{this} in 0.1 to {max}, {end}");
         }
     }
@@ -132,7 +154,7 @@ mod tests {
         std::os::unix::fs::symlink(own.join(VERSION), others.join(VERSION)).expect("a link");
         let reader = folder.write("reader.tcl", READER);
         for file in [own.join(VERSION), others.join(VERSION)] {
-            let told = command::read(std::process::Command::new("tclsh").arg(&reader).arg(&file)).expect("it is read");
+            let told = command::read(Command::new("tclsh").arg(&reader).arg(&file)).expect("it is read");
             let real = prefix.canonicalize().expect("it is there");
             assert_eq!(told, format!("OXSHMEM_ROOT={}\n", real.display()), "{}", file.display());
         }

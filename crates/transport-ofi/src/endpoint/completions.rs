@@ -215,15 +215,17 @@ impl Endpoint {
                 }
             }
             Some((fi::FI_ECANCELED, _)) => return,
-            Some((_, why)) if !self.peers.leaving => {
-                let error = Error::new("a message of another PE could not be received over libfabric")
-                    .because(why)
-                    .fix("look whether all nodes are alive and their network up; SHMEM_TRANSPORT=tcp goes another way");
-                self.broken.get_or_insert(error);
+            Some((_, why)) => {
+                if !self.peers.leaving {
+                    let error = Error::new("a message of another PE could not be received over libfabric")
+                        .because(why)
+                        .fix("look whether all nodes are alive and their network up; SHMEM_TRANSPORT=tcp goes another way");
+                    self.broken.get_or_insert(error);
+                }
+                // An endpoint that gives all slots back with errors would give back this one as well, without end.
+                return;
             }
-            Some(_) => {}
         }
-        // An endpoint that gives all slots back with errors would give back this one as well, without end.
         if self.broken.is_none() {
             self.receive(slot);
         }

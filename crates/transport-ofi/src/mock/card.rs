@@ -76,6 +76,8 @@ pub(super) struct MockCard {
     pub(super) lost: AtomicBool,
     /// The next message that comes to the endpoint is damaged on the way. Likewise.
     pub(super) damages: AtomicBool,
+    /// The endpoint gives back each room for a message at once, with an error. Likewise.
+    pub(super) flushes: AtomicBool,
     closed: AtomicBool,
 }
 
@@ -90,6 +92,7 @@ impl MockCard {
             served: AtomicU64::new(0),
             lost: AtomicBool::new(false),
             damages: AtomicBool::new(false),
+            flushes: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         });
         if !nature.by_software {

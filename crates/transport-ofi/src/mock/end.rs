@@ -175,6 +175,10 @@ impl MockEnd {
 
     fn take_message(&mut self) {
         let Some(&(at, room, context)) = self.receives.front() else { return };
+        if self.card.flushes.load(Ordering::Relaxed) {
+            self.receives.pop_front();
+            return self.errors.push_back((context, libc::EIO));
+        }
         // SAFETY: the buffer is kept until its completion and has so many bytes.
         let buffer = unsafe { std::slice::from_raw_parts_mut(ptr::with_exposed_provenance_mut(at), room) };
         if let Some(n) = self.messages.receive(buffer).map(<[u8]>::len) {

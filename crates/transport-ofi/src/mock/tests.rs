@@ -302,6 +302,23 @@ fn a_message_that_could_not_be_received_is_not_waited_for() {
     });
 }
 
+/// A card that breaks while its PE leaves gives all slots for messages back. The PE gave them to it again, without end.
+#[test]
+fn a_pe_that_leaves_does_not_give_a_broken_card_its_slots_again() {
+    let _alone = alone();
+    one_sided("mock_orderly", 1, |lane, ends| {
+        // SAFETY: the source stays.
+        unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), 8)) };
+        lane.quiet();
+        lane.fabric.leave();
+        ENDS.lock()[ends[0]].1.flushes.store(true, Ordering::Relaxed);
+        while !end(ends[0]).receives.is_empty() {
+            lane.fabric.progress();
+        }
+        assert!(lane.fabric.lost().is_none(), "it is no error any more that a peer is not there");
+    });
+}
+
 #[test]
 fn a_source_that_the_provider_cannot_map_is_copied() {
     let _alone = alone();

@@ -43,7 +43,7 @@ impl Channel {
 
     /// Asks for the keys of a region that are not known yet; busy until they have come. There is one such question at a time.
     fn fetch_keys(&mut self, peers: &Directory, peer: usize, region: Region) -> Issued {
-        let ReachedPeer { pe, endpoint, ref keys, .. } = self.peers[peer];
+        let ReachedPeer { pe, ref keys, .. } = self.peers[peer];
         let from = keys.of(region).len() as u64;
         if self.keys_asked.is_none() {
             *self.inbox.keys.borrow_mut() = None;
@@ -68,18 +68,23 @@ impl Channel {
                 _ => Err(NotIssued::Busy),
             };
         };
-        if self.keys_asked.take().is_none_or(|(asked, of, _)| (asked, of) != (pe, region)) {
-            // They are another peer's: an operation on that peer asks again.
-            return Err(NotIssued::Busy);
-        }
-        let keys = MemoryKey::all_of(&reply).ok_or_else(|| {
+        let Some((asked, of, _)) = self.keys_asked.take() else { return Err(NotIssued::Busy) };
+        // They may be another peer's, for which another thread has asked: it finds them there when it looks again.
+        self.add_keys(peers, asked, of, &reply)?;
+        if (asked, of) == (pe, region) { Ok(()) } else { Err(NotIssued::Busy) }
+    }
+
+    /// Adds the keys that a peer has sent of a region.
+    fn add_keys(&mut self, peers: &Directory, pe: u32, region: Region, reply: &[u8]) -> Issued {
+        let keys = MemoryKey::all_of(reply).ok_or_else(|| {
             Error::new(format!("the memory keys of PE {pe} cannot be read"))
                 .because(format!("they are {} bytes that make no sense", reply.len()))
                 .fix("start all PEs with the same version of oxshmem")
         })?;
+        let peer = self.peer(peers, pe)?;
         for key in keys {
             // SAFETY: the endpoint is the peer's, and lives as long as the channel, which drops its keys before its worker.
-            let piece = unsafe { key.unpack(self.ucx(), endpoint)? };
+            let piece = unsafe { key.unpack(self.ucx(), self.peers[peer].endpoint)? };
             self.peers[peer].keys.add(region, piece);
         }
         Ok(())

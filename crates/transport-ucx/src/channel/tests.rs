@@ -1,4 +1,4 @@
-//! Channels to the only PE of a job, which serves when the test says so.
+//! Channels to the only PE of a job, which serves when the test says so. It answers as PE 1 as well.
 
 use std::ffi::{c_uint, c_void};
 use std::ptr;
@@ -60,11 +60,11 @@ fn alone_over<R>(
     let mut ucx = Ucx { ..*made.ucx };
     change(&mut ucx);
     made.ucx = Box::leak(Box::new(ucx));
-    let net = Arc::new(Net::new(&Participant::new(0, 1, settings, &[0; 48]), context.clone(), false));
+    let net = Arc::new(Net::new(&Participant::new(0, 2, settings, &[0; 48]), context.clone(), false));
     net.open_service().expect("it listens");
     let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
     net.regions.register(Region::Heap, segment).expect("it registers");
-    assert!(net.peers.book.set(Box::new(AllAddresses(vec![net.address()]))).is_ok(), "nobody has connected");
+    assert!(net.peers.book.set(Box::new(AllAddresses(vec![net.address(); 2]))).is_ok(), "nobody has connected");
     let mut stage = Stage { net: &net, channel: Channel::new(context).expect("there are workers") };
     let played = play(&mut stage);
     drop(stage);
@@ -345,6 +345,24 @@ fn a_peer_that_does_not_say_where_its_memory_is_is_given_up() {
     }
 }
 
+/// Two threads that reach two peers for the first time ask in turn. Each look of the other one dropped the keys that had come.
+#[test]
+fn keys_that_come_while_another_peer_is_to_be_reached_stay() {
+    let (source, mut target) = ([7_u8; 8], [0_u8; 8]);
+    let played = alone(&mut target, |stage| {
+        let other = Remote { pe: 1, ..HEAP };
+        assert!(matches!(stage.put(other, &source), Err(NotIssued::Busy)), "its keys are not known");
+        while stage.channel.inbox.keys.borrow().is_none() {
+            stage.turn();
+        }
+        assert!(matches!(stage.put(HEAP, &source), Err(NotIssued::Busy)), "its keys are not known either");
+        assert!(stage.put(other, &source).is_ok(), "the keys of the other peer are lost");
+        stage.put_in_the_end(HEAP, &source);
+        stage.complete();
+    });
+    assert!(played.is_none() || target == source);
+}
+
 #[test]
 fn unacknowledged_messages_arrive_and_are_complete_when_somebody_asks() {
     let (source, mut target) = (vec![7_u8; 100_000], vec![0_u8; 200_000]);
@@ -595,6 +613,21 @@ fn an_answer_leaves_its_memory_to_the_next_one() {
             stage.net.answers.has_spare()
         });
         assert!(is_left, "each answer has memory of its own");
+    });
+}
+
+/// An answer that UCX had not sent went with the PE, and the one that had said good-bye waited for it for `SHMEM_PEER_TIMEOUT` seconds.
+#[test]
+fn a_pe_stays_until_its_answers_have_gone() {
+    alone(&mut [0_u8; 8], |stage| {
+        let net = stage.net;
+        // UCX keeps the first answer until there is a connection.
+        stage.channel.ask_bye(&net.peers, 0);
+        while stage.channel.to_end() > 0 {
+            stage.turn();
+            assert!(!net.has_left() || !net.answers.are_under_way(), "an answer is lost");
+        }
+        while !net.has_left() {}
     });
 }
 
