@@ -99,6 +99,17 @@ fn a_thread_ends_the_process_while_another_one_begins_or_ends_the_library() {
     }
 }
 
+/// It would wait for a call that cannot end any more.
+#[test]
+fn a_process_that_ends_inside_the_library_waits_in_no_second_finalize() {
+    let exits_beside = program_with("exits_beside.c", &["-pthread"]);
+    for (call, way) in
+        [("init", "handler"), ("finalize", "thread"), ("finalize", "handler"), ("finalize", "handler-behind")]
+    {
+        Job::new("-n 2").limit(LIMIT).run(&exits_beside, [call, way]).expect(7);
+    }
+}
+
 /// There is nothing to end any more, so nothing can go wrong.
 #[test]
 fn a_finalize_too_many_is_a_note() {

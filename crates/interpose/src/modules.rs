@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
+use oxshmem_os::program;
+
 /// A loaded file that has code.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Module {
@@ -31,12 +33,8 @@ pub(crate) fn loaded() -> Vec<Module> {
             let ends = parts.map(|part| (bias + part.p_vaddr as usize, bias + (part.p_vaddr + part.p_memsz) as usize));
             ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0))
         };
-        let path = if found.is_empty() {
-            std::fs::read_link("/proc/self/exe").map(|path| path.into_os_string()).unwrap_or_default()
-        } else {
-            // SAFETY: the loader's name is a string, or nothing.
-            unsafe { name_of(info.dlpi_name) }
-        };
+        // SAFETY: the loader's name is a string, or nothing.
+        let path = unsafe { name_of(info.dlpi_name) };
         let path = std::os::unix::ffi::OsStringExt::into_vec(path);
         found.push(Module { code: extent(libc::PF_X), bias, path, data: extent(libc::PF_W) });
         0
@@ -44,6 +42,10 @@ pub(crate) fn loaded() -> Vec<Module> {
     let mut found: Vec<Module> = Vec::new();
     // SAFETY: the callback treats the pointer as what it is, the vector on our stack.
     unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut found).cast()) };
+    // The loader has no name for the executable.
+    if let (Some(executable), Some(path)) = (found.first_mut(), program::path()) {
+        executable.path = std::os::unix::ffi::OsStringExt::into_vec(path.into_os_string());
+    }
     found
 }
 

@@ -1,7 +1,11 @@
 //! The program headers of the running executable.
 
-use libc::{Elf64_Phdr, PF_W, PT_GNU_RELRO, PT_LOAD, PT_NOTE};
+use libc::{Elf64_Ehdr, Elf64_Phdr, PF_W, PT_GNU_RELRO, PT_LOAD, PT_NOTE};
 use std::ffi::{c_int, c_void};
+use std::fs::File;
+use std::io;
+use std::mem::offset_of;
+use std::os::unix::fs::FileExt;
 
 /// The main executable as it is loaded.
 pub(crate) struct Executable {
@@ -51,6 +55,25 @@ impl Executable {
         self.headers
     }
 
+    /// Where its first segment begins.
+    pub(crate) fn start(&self) -> Option<usize> {
+        self.headers.iter().find(|header| header.p_type == PT_LOAD).map(|header| self.extent(header).start)
+    }
+
+    /// Whether a file has the same program headers.
+    pub(crate) fn is_in(&self, file: &File) -> io::Result<bool> {
+        let (mut place, mut count) = ([0; 8], [0; 2]);
+        file.read_exact_at(&mut place, offset_of!(Elf64_Ehdr, e_phoff) as u64)?;
+        file.read_exact_at(&mut count, offset_of!(Elf64_Ehdr, e_phnum) as u64)?;
+        if usize::from(u16::from_ne_bytes(count)) != self.headers.len() {
+            return Ok(false);
+        }
+        let own: Vec<u8> = self.headers.iter().flat_map(written).collect();
+        let mut theirs = vec![0; own.len()];
+        file.read_exact_at(&mut theirs, u64::from_ne_bytes(place))?;
+        Ok(theirs == own)
+    }
+
     /// The static data that stays writable while the program runs.
     pub(crate) fn writable(&self, page: usize) -> Result<Writable, &'static str> {
         let segments = self.headers.iter().filter(|h| h.p_type == PT_LOAD && h.p_flags & PF_W != 0);
@@ -95,6 +118,14 @@ impl Executable {
             notes_in(bytes, (header.p_align as usize).max(4))
         })
     }
+}
+
+/// A header as it stands in a file.
+fn written(header: &Elf64_Phdr) -> Vec<u8> {
+    let Elf64_Phdr { p_type, p_flags, p_offset, p_vaddr, p_paddr, p_filesz, p_memsz, p_align } = *header;
+    let kind = [p_type, p_flags].into_iter().flat_map(u32::to_ne_bytes);
+    let numbers = [p_offset, p_vaddr, p_paddr, p_filesz, p_memsz, p_align];
+    kind.chain(numbers.into_iter().flat_map(u64::to_ne_bytes)).collect()
 }
 
 fn notes_in(mut bytes: &[u8], align: usize) -> impl Iterator<Item = (u32, &[u8], &[u8])> {

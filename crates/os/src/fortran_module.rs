@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
 use crate::executable::Executable;
+use crate::program;
 
 /// The beginning of the names of its procedures, as gfortran makes them.
 const PROCEDURES: &[u8] = b"__shmem_f08_MOD_";
@@ -32,7 +33,7 @@ pub fn code() -> &'static Range<usize> {
 /// the module come from one object file, so they lie side by side.
 fn functions(beginning: &[u8]) -> Option<Range<usize>> {
     let bias = Executable::this()?.bias();
-    let file = File::open("/proc/self/exe").ok()?;
+    let file = File::open(program::file().ok()?).ok()?;
     let size = file.metadata().ok()?.len();
     let read = |offset: u64, len: u64| {
         let is_there = offset.checked_add(len).is_some_and(|end| end <= size);

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_void};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 
 use crate::memory::{Pages, SharedMemory, page_size};
 use crate::{kernel_text, uninterrupted};
@@ -31,6 +32,21 @@ fn rest_in(maps: &str, address: usize) -> Option<usize> {
         }
     }
     file.filter(|&(_, number)| number != "0").map(|_| end - address)
+}
+
+/// The path of the file that is mapped at `address`. `None`: no file is, or the system does not tell.
+pub(crate) fn path_at(address: usize) -> Option<PathBuf> {
+    path_in(&kernel_text::read("/proc/self/maps").ok()?, address)
+}
+
+/// [`path_at`] in a list as [`rest_in`] has it.
+fn path_in(maps: &str, address: usize) -> Option<PathBuf> {
+    maps.lines().find_map(|line| {
+        let (from, to) = line.split_ascii_whitespace().next()?.split_once('-')?;
+        let [from, to] = [usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?];
+        let path = (from..to).contains(&address).then(|| line.find('/')).flatten()?;
+        Some(line[path..].into())
+    })
 }
 
 /// Copies `len` bytes of this process from `start` to `copy`. The kernel does it, so that threads may write there meanwhile.
@@ -145,6 +161,17 @@ mod tests {
         let told = [0x5000, 0x5008, 0x6fff, 0x7000, 0x1fff].map(|address| rest_in(maps, address));
         assert_eq!(told, [Some(0x2000), Some(0x1ff8), Some(1), Some(0x1000), Some(1)]);
         assert_eq!([0x2000, 0x8000, 0xb800, 0xc000].map(|address| rest_in(maps, address)), [None; 4]);
+    }
+
+    #[test]
+    fn the_path_of_a_mapped_file_may_have_blanks() {
+        let maps = "\
+            1000-2000 r--p 00000000 fe:00 7                 /a folder/program\n\
+            3000-4000 rw-p 00000000 00:00 0 \n\
+            5000-6000 rw-p 00000000 00:00 0                 [heap]\n";
+        let found = [0x0fff, 0x1000, 0x1fff, 0x2000, 0x3000, 0x5000].map(|address| path_in(maps, address));
+        let program = || Some(PathBuf::from("/a folder/program"));
+        assert_eq!(found, [None, program(), program(), None, None, None]);
     }
 
     #[test]

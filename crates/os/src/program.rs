@@ -1,17 +1,40 @@
 //! Which program this is: PEs whose executables differ cannot share static variables.
 
+use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use oxshmem_base::chance::Sum;
 
 use crate::executable::Executable;
+use crate::mappings;
 
 const NT_GNU_BUILD_ID: u32 = 3;
 
+/// The file that the system takes for the executable's.
+const SHOWN: &str = "/proc/self/exe";
+
 /// The path of the executable, as the system knows it.
 pub fn path() -> Option<PathBuf> {
-    std::fs::read_link("/proc/self/exe").ok()
+    match file() {
+        Ok(mapped) if mapped != Path::new(SHOWN) => Some(mapped),
+        _ => std::fs::read_link(SHOWN).ok(),
+    }
+}
+
+/// A path by which the executable's file can be opened.
+///
+/// The system shows the file that was executed. In `ld.so ./program` that is the loader, whose symbols and bytes are not the program's. The
+/// mappings tell the program's own file then.
+pub fn file() -> io::Result<PathBuf> {
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "no file is known that has this program's headers");
+    let executable = Executable::this().ok_or_else(missing)?;
+    let is_its = |path: &Path| File::open(path).and_then(|file| executable.is_in(&file)).unwrap_or(false);
+    if is_its(Path::new(SHOWN)) {
+        return Ok(SHOWN.into());
+    }
+    executable.start().and_then(mappings::path_at).filter(|path| is_its(path)).ok_or_else(missing)
 }
 
 /// Whether the system lets this process execute the file: its permissions are those of this user too, and its file system is not mounted
@@ -55,6 +78,36 @@ mod tests {
         assert_eq!(path(), std::env::current_exe().ok());
         assert_ne!(layout(), 0);
         assert_eq!(layout(), layout());
+    }
+
+    /// The loader that this test names, if it names one.
+    fn loader() -> Option<PathBuf> {
+        let headers = Executable::this()?.headers();
+        let name = headers.iter().find(|header| header.p_type == libc::PT_INTERP)?;
+        let bytes = std::fs::read(SHOWN).ok()?;
+        let name = bytes.get(name.p_offset as usize..)?.split(|&byte| byte == 0).next()?;
+        Some(String::from_utf8(name.to_vec()).ok()?.into())
+    }
+
+    #[test]
+    fn a_program_that_the_loader_starts_knows_its_file() {
+        const CHILD: &str = "OXSHMEM_LOADER_TEST";
+        if let Some(program) = std::env::var_os(CHILD) {
+            let program = PathBuf::from(program);
+            assert_ne!(std::env::current_exe().expect("the loader"), program);
+            assert_eq!((file().expect("it is mapped"), path()), (program.clone(), Some(program)));
+            return;
+        }
+        let program = std::env::current_exe().expect("the test itself");
+        assert_eq!((file().expect("it was executed"), path().as_ref()), (SHOWN.into(), Some(&program)));
+        let Some(loader) = loader() else { return oxshmem_test_folder::not_run("this test names no loader") };
+        let mut child = std::process::Command::new(loader);
+        let name = "program::tests::a_program_that_the_loader_starts_knows_its_file";
+        child.arg(&program).args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, &program);
+        let ended = child.output().expect("it starts");
+        let said = [ended.stdout, ended.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+        // A name that no test has would be a success, too.
+        assert!(ended.status.success() && said.contains("1 passed"), "{said}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use addr2line::gimli::{
     SectionId, Unit, UnitOffset,
 };
 use object::{Object, ObjectSection, ReadCache};
+use oxshmem_os::program;
 use oxshmem_race::ArrayShape;
 
 type Bytes<'d> = EndianSlice<'d, NativeEndian>;
@@ -24,7 +25,7 @@ const MOST: usize = 64;
 
 /// The shape of the static array at an address of this process's executable, as far as debug information tells it.
 pub(crate) fn at(address: u64) -> Option<ArrayShape> {
-    let file = ReadCache::new(File::open("/proc/self/exe").ok()?);
+    let file = ReadCache::new(File::open(program::file().ok()?).ok()?);
     let object = object::File::parse(&file).ok()?;
     let sections = DwarfSections::load(|id| section(&object, id)).ok()?;
     let dwarf = sections.borrow(|section| EndianSlice::new(&section[..], NativeEndian));

@@ -4,6 +4,7 @@ use std::panic::Location;
 
 use addr2line::Loader;
 use oxshmem_base::names;
+use oxshmem_os::program;
 
 use crate::{node, standard};
 
@@ -21,7 +22,7 @@ pub(crate) struct ProgramSymbols(Option<Loader>);
 impl ProgramSymbols {
     /// Reads the executable of this process.
     pub(crate) fn read() -> ProgramSymbols {
-        ProgramSymbols(Loader::new("/proc/self/exe").ok())
+        ProgramSymbols(program::file().ok().and_then(|file| Loader::new(file).ok()))
     }
 
     /// The call before this return address: its line, or its function if lines are not known.

@@ -32,7 +32,7 @@ pub(crate) fn same_everywhere(world: &World) -> Result<(), Error> {
         Some(pe) => Err(Error::new("World::init: the PEs do not run the same executable")
             .because(match mine {
                 Ok(_) => format!("the executable of PE {pe} differs from that of PE 0, or cannot be read"),
-                Err(error) => format!("/proc/self/exe cannot be read: {error}"),
+                Err(error) => format!("the file of this executable cannot be read: {error}"),
             })
             .fix("start one executable on all PEs, or call World::init_with_others and read what it asks for")
             .of_kind(ErrorKind::DifferentPrograms)),
@@ -42,7 +42,7 @@ pub(crate) fn same_everywhere(world: &World) -> Result<(), Error> {
 /// A number that depends on every byte that is loaded from the executable (FNV-1a, eight bytes at a time). Names and debug
 /// information change nothing, and can be ten times as long.
 fn fingerprint() -> std::io::Result<u64> {
-    let file = std::fs::File::open("/proc/self/exe")?;
+    let file = std::fs::File::open(program::file()?)?;
     let parts = program::loaded_parts();
     if parts.is_empty() {
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "it has no program headers"));

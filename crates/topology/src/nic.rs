@@ -78,12 +78,13 @@ fn counted(text: &str) -> Result<(Option<usize>, Vec<u32>), Error> {
     })
 }
 
-/// The parts of a list, each a number or a range. A range may name more PEs than any node has.
+/// The parts of a list, each a number or a range from a number to one that is not less. A range may name more PEs than any node has.
 fn ranges(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
     let number = |part: &str| part.trim().parse::<u32>().ok();
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(number(first)?..=number(last)?)
+        let (first, last) = (number(first)?, number(last)?);
+        (first <= last).then_some(first..=last)
     };
     text.split(',').map(range).collect()
 }
@@ -364,8 +365,10 @@ mod tests {
             (Policy::User, None, None, "SHMEM_OFI_NIC_MAPPING is not set"),
             (Policy::User, Some("0-3"), None, "semicolon"),
             (Policy::User, Some("0:a"), None, "semicolon"),
+            (Policy::User, Some("0:7-0; 1:8-15"), None, "semicolon"),
             (Policy::Near, None, Some("0"), "number of cards"),
             (Policy::Near, None, Some("2:1"), "as many indices"),
+            (Policy::Near, None, Some("2:3-2"), "as many indices"),
         ] {
             let text = Wish::new(policy, mapping, number).unwrap_err().to_string();
             assert!(text.contains(word), "{policy:?} {mapping:?} {number:?}: {text}");

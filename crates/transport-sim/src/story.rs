@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 use oxshmem_os::program_line::BlockPlace;
-use oxshmem_os::statics;
+use oxshmem_os::{program, statics};
 use oxshmem_transport::Remote;
 use parking_lot::Mutex;
 
@@ -37,7 +37,7 @@ impl Story {
     /// The first line, for readers of the story: `statics ADDRESS PATH`, where the static variables begin in which
     /// executable.
     fn write_executable(&self) {
-        let (Some(loaded), Ok(path)) = (statics::executable(), fs::read_link("/proc/self/exe")) else { return };
+        let (Some(loaded), Some(path)) = (statics::executable(), program::path()) else { return };
         let start = loaded.statics.0 - loaded.bias;
         self.append(&format!("statics {start:#x} {}\n", path.display()));
     }

@@ -11,7 +11,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::OnceLock;
 
 use oxshmem_base::{names, size};
-use oxshmem_os::statics;
+use oxshmem_os::{program, statics};
 
 /// A table of symbols or names that is longer is left alone.
 const LONGEST: u64 = 1 << 30;
@@ -73,7 +73,7 @@ pub(super) fn beyond(address: usize, bytes: usize) -> Option<String> {
     static TABLE: OnceLock<(u64, SymbolTable)> = OnceLock::new();
     let (bias, table) = TABLE.get_or_init(|| {
         let bias = statics::executable().map_or(0, |executable| executable.bias as u64);
-        (bias, File::open("/proc/self/exe").ok().and_then(read).unwrap_or_default())
+        (bias, program::file().and_then(File::open).ok().and_then(read).unwrap_or_default())
     });
     table.outside((address as u64).wrapping_sub(*bias), bytes as u64)
 }

@@ -1,7 +1,7 @@
 //! The life of the library in a process: from the first init to the last finalize, perhaps more than once.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use oxshmem_base::knobs::{self, Settings};
 use oxshmem_base::planted;
 use oxshmem_bootstrap::Membership;
 use oxshmem_flight::calls::RingWriters;
-use oxshmem_os::{descriptors, process, signals};
+use oxshmem_os::{bystanders, descriptors, process, signals};
 use oxshmem_transport::Features;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -54,10 +54,14 @@ pub(crate) fn record(wanted: bool) {
 
 /// How many inits are not yet finalized.
 static INITS: Mutex<u32> = Mutex::new(0);
+/// The number of the thread that is in an init or a finalize; 0: none is. A thread compares it with its own number alone.
+static INSIDE: AtomicU32 = AtomicU32::new(0);
 /// Whether `start_pes` began this life, so that process exit ends it.
 static ENDS_AT_EXIT: AtomicBool = AtomicBool::new(false);
 /// Whether the process has begun to exit.
 static EXITS: AtomicBool = AtomicBool::new(false);
+/// Whether it has begun to exit while a thread was in an init or a finalize, which may not end any more.
+static EXITS_INSIDE: AtomicBool = AtomicBool::new(false);
 
 /// Begins a life or deepens it. Returns the granted thread level.
 pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
@@ -65,9 +69,13 @@ pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
     if job::is_stranger() {
         return Err(errors::forked("shmem_init"));
     }
-    let mut inits = inits();
-    if *inits > 0 {
-        *inits += 1;
+    let Some(mut inits) = InitCount::of_caller() else {
+        return Err(Error::new("shmem_init: this thread is in shmem_init or shmem_finalize already")
+            .because("a handler of a signal has interrupted that call, which cannot end before the handler does")
+            .fix("let handlers of signals make no calls of OpenSHMEM but shmem_global_exit"));
+    };
+    if *inits.0 > 0 {
+        *inits.0 += 1;
         return Ok(state::current().map_or(requested, |life| life.thread_level));
     }
     // The program may have closed them since it was started.
@@ -80,12 +88,30 @@ pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
     }
     begin(job, settings, requested).unwrap_or_else(|error| errors::fail(&error));
     deadlock::after_init(before);
-    *inits = 1;
+    *inits.0 = 1;
     Ok(requested)
 }
 
-fn inits() -> MutexGuard<'static, u32> {
-    INITS.lock()
+/// How many inits are not yet finalized, for a thread that is in an init or a finalize.
+struct InitCount(MutexGuard<'static, u32>);
+
+impl InitCount {
+    /// `None`: the calling thread is in one already, and would wait for itself. A handler of a signal has interrupted it.
+    fn of_caller() -> Option<Self> {
+        let me = bystanders::thread_number();
+        if INSIDE.load(Relaxed) == me {
+            return None;
+        }
+        let count = Self(INITS.lock());
+        INSIDE.store(me, Relaxed);
+        Some(count)
+    }
+}
+
+impl Drop for InitCount {
+    fn drop(&mut self) {
+        INSIDE.store(0, Relaxed);
+    }
 }
 
 /// The lines that PE 0 prints at the start (INIT-13), and the warnings about the environment.
@@ -183,8 +209,12 @@ pub(crate) fn finalize(call: &'static str, others: OtherCalls) {
     if job::is_stranger() {
         return errors::ignored_in_child(call);
     }
-    let mut inits = inits();
-    match *inits {
+    if EXITS_INSIDE.load(Relaxed) {
+        return;
+    }
+    // Nothing is said either: what the handler has interrupted may hold the lock of the standard error.
+    let Some(mut inits) = InitCount::of_caller() else { return };
+    match *inits.0 {
         // The exit has been the finalize of a program that began with `start_pes`.
         0 if EXITS.load(Relaxed) => {}
         0 => {
@@ -204,11 +234,11 @@ pub(crate) fn finalize(call: &'static str, others: OtherCalls) {
             crate::calls::memory::list_leaks(call);
             end(others);
             request::end_all();
-            *inits = 0;
+            *inits.0 = 0;
         }
         _ => {
             order::barrier_all_named(call, CallKind::InnerFinalize);
-            *inits -= 1;
+            *inits.0 -= 1;
         }
     }
 }
@@ -315,9 +345,14 @@ fn finalize_at_exit(status: c_int) {
 /// Runs when the process exits by `exit` or by returning from `main`. Runs no collective, except for the programs of
 /// `start_pes`, which have no finalize (INIT-8).
 extern "C" fn leave(status: c_int, _: *mut c_void) {
+    if !job::is_this_process() {
+        return;
+    }
     // Another thread is in an init or a finalize, or a handler of a signal has interrupted one. It may hold this lock and that of the
-    // launcher's wire for ever. The PE has not ended properly then, which its peers and its launcher see by themselves.
-    if !job::is_this_process() || INITS.is_locked() {
+    // launcher's wire for ever. The PE has not ended properly then, which its peers and its launcher see by themselves. What the program
+    // has registered before its init, as destructors of C++, may finalize still.
+    if INITS.is_locked() {
+        EXITS_INSIDE.store(true, Relaxed);
         return;
     }
     EXITS.store(true, Relaxed);
