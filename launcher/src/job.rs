@@ -228,7 +228,7 @@ impl RunningJob {
                 // This comes before reports: PEs that write without end must not delay a deadline.
                 () = at(next.map(|(at, _)| at)) => match next {
                     Some((_, Due::Phase)) if self.phase.is_draining() => return,
-                    Some((_, due)) => self.is_due(due),
+                    Some((_, due)) => self.act_on(due),
                     None => {}
                 },
                 Some(order) = self.orders.recv() => self.subtree.obey(order),
@@ -250,7 +250,8 @@ impl RunningJob {
         phase.into_iter().chain(other).min()
     }
 
-    fn is_due(&mut self, due: Due) {
+    /// Carries out the event whose time has come.
+    fn act_on(&mut self, due: Due) {
         self.agenda.cancel(due);
         match due {
             Due::Phase => self.phase_is_over(),

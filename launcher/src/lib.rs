@@ -118,7 +118,7 @@ fn say_behind(sentence: &str, in_line: bool) {
     }
 }
 
-/// As much as a pipe with room takes without a wait.
+/// The bytes that a pipe with room takes without a wait.
 const PIECE: usize = 4096;
 
 /// Writes a text where the system allows no further thread: in pieces, each once there is room for it.

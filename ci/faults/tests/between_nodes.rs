@@ -79,7 +79,7 @@ fn active_sets_leave_places_to_teams() {
 }
 
 #[test]
-fn lines_that_a_board_has_no_room_for_go_in_batches() {
+fn lines_that_a_gather_buffer_has_no_room_for_go_in_batches() {
     let lines = program("lines.c");
     for options in ["-n 4 --nodes 2", "-n 96 --nodes 3"] {
         is_right(options, "tcp", &lines);

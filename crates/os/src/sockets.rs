@@ -112,7 +112,7 @@ pub fn listen_everywhere(port: u16) -> io::Result<TcpListener> {
     sockopt::set_socket_reuseaddr(&socket, true)?;
     sockopt::set_ipv6_v6only(&socket, false)?;
     rustix::net::bind(&socket, &SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, port, 0, 0))?;
-    // As many as the standard library lets wait.
+    // The number that the standard library lets wait.
     rustix::net::listen(&socket, 128)?;
     Ok(socket.into())
 }

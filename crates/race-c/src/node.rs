@@ -25,7 +25,7 @@ use crate::teams::NamedTeams;
 
 /// The bytes of shadow for one of memory.
 const SHADOW: usize = CELL / 8;
-/// So few bytes of memory that their shadow is not worth a question.
+/// Memory below this size is not worth a question about its shadow.
 const FEW: usize = 64 << 10;
 /// All shadows of heaps on a node have at most so many addresses.
 const MOST_SHADOW: usize = 1 << 44;

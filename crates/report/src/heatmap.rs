@@ -106,7 +106,7 @@ impl HeatMap<'_> {
 
     fn draw_axes(&self, svg: &mut String) {
         let step = SIDE / f64::from(self.size.max(1));
-        // As many labels as there is room for.
+        // The labels that there is room for.
         let every = self.size.div_ceil(8).max(1);
         for index in (0..self.size).step_by(every as usize) {
             let middle = (f64::from(index) + 0.5) * step;

@@ -58,7 +58,7 @@ pub(crate) fn begin(fabric: Box<dyn Fabric>, life: u64, crowded_host: bool, reas
     CROWDED_HOST.store(crowded_host, Relaxed);
     ATOMICS.store(fabric.capabilities().amo == AmoDomain::Network, Relaxed);
     *REASONS.lock() = reasons;
-    LIFE.store(life, Relaxed);
+    LIFE_KEY.store(life, Relaxed);
     FABRIC.store(Box::into_raw(Box::new(fabric)), Release);
 }
 
@@ -174,13 +174,13 @@ pub(crate) fn lost() -> Option<Error> {
 
 /// The life in which PEs are marked as gone, by a random number: a script may run several programs one after the other, and the marks of
 /// one stay with the launcher. They are asked for no more often than this.
-static LIFE: AtomicU64 = AtomicU64::new(0);
+static LIFE_KEY: AtomicU64 = AtomicU64::new(0);
 static ASKED: Mutex<Option<Instant>> = Mutex::new(None);
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
 /// The key by which a PE publishes that it, or another PE, has ended without finalize.
 fn gone_key(pe: Option<u32>) -> String {
-    let life = LIFE.load(Relaxed);
+    let life = LIFE_KEY.load(Relaxed);
     pe.map_or_else(|| format!("gone.{life:016x}"), |pe| format!("gone.{life:016x}.{pe}"))
 }
 

@@ -148,7 +148,7 @@ fn climb(reason: Reason<'_>, bell: Option<Bell<'_>>, ready: &mut dyn FnMut() -> 
             }
             RungOutcome::Served => {
                 let slow = slow.get_or_insert_with(|| SlowWait::begin(since.unwrap_or_else(Instant::now)));
-                if slow.is_over(&reason, ready) { RungOutcome::Ready } else { RungOutcome::Served }
+                if slow.check_now_and_then(&reason, ready) { RungOutcome::Ready } else { RungOutcome::Served }
             }
             RungOutcome::Ready => RungOutcome::Ready,
         };
@@ -170,14 +170,14 @@ fn take_turns(reason: Reason<'_>, ready: &mut dyn FnMut() -> bool) {
         network::look(again);
         again = true;
         suspended::move_on();
-        if ready() || slow.is_over(&reason, ready) {
+        if ready() || slow.check_now_and_then(&reason, ready) {
             return;
         }
     }
 }
 
-/// Looks whether a wait can still end, and reports one that takes long. Returns whether it is over, or interrupted.
-fn outlives(
+/// Ends the job if the wait can never end, and reports one that takes long. Returns whether the wait is over or interrupted.
+fn check_long_wait(
     reason: &Reason<'_>,
     own: &'static ControlBlock,
     watch: &mut LongWait,
@@ -188,7 +188,7 @@ fn outlives(
         errors::not_initialised(reason.call);
     }
     job::end_if_orphaned();
-    if ends_without_a_peer(reason, ready) || watch.look(own, || reason.describe(), waited, ready) {
+    if end_if_peer_is_missing(reason, ready) || watch.look(own, || reason.describe(), waited, ready) {
         return true;
     }
     intruder::look_for(reason.call, own);
@@ -211,18 +211,18 @@ impl SlowWait {
 
     /// Asks now and then whether the wait can ever end. Its sleeps ask as well, but a peer that is served again and again keeps the wait
     /// from them, and where PEs take turns there are none. Returns whether it is over, or interrupted.
-    fn is_over(&mut self, reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> bool {
+    fn check_now_and_then(&mut self, reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> bool {
         if self.checked.elapsed() < durations::CHECK_EVERY {
             return false;
         }
         self.checked = Instant::now();
         let Some(own) = ControlBlock::if_open() else { errors::not_initialised(reason.call) };
-        outlives(reason, own, &mut self.watch, self.begin.elapsed(), ready)
+        check_long_wait(reason, own, &mut self.watch, self.begin.elapsed(), ready)
     }
 }
 
-/// Looks until patience ends, with a pause of the processor behind each look that is not itself a call of the kernel. What comes over the network renews it, for [`durations::CHECK_EVERY`] at most. Returns
-/// since when nothing has come; `None`: the wait is over.
+/// Spins until patience ends. A pause of the processor follows each look, unless a look is itself a system call. What comes over the
+/// network renews the patience, for [`durations::CHECK_EVERY`] at most. Returns since when nothing has come; `None`: the wait is over.
 fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
     let (mut since, mut begin) = (None, None);
     let (looks, pauses) = (pace::looks_per_clock(), !pace::has_costly_looks());
@@ -310,7 +310,7 @@ fn sleep(
         if ready() {
             return RungOutcome::Ready;
         }
-        if begin.elapsed() > durations::CHECK_EVERY && outlives(&reason, own, watch, begin.elapsed(), ready) {
+        if begin.elapsed() > durations::CHECK_EVERY && check_long_wait(&reason, own, watch, begin.elapsed(), ready) {
             return RungOutcome::Ready;
         }
         if served {
@@ -348,7 +348,7 @@ impl Collectives<'_> {
 
 /// Ends the job with a message if the wait can never end. Returns whether it is over: what is missing now may have done its part
 /// before.
-fn ends_without_a_peer(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> bool {
+fn end_if_peer_is_missing(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> bool {
     private_variable::check(reason, ready);
     if let Some(gone) = gone::among(reason.needs) {
         if ready() {

@@ -5,7 +5,7 @@ use oxshmem_base::Error;
 
 use crate::windows::Window;
 
-/// As many rails as a PE may have. Nodes have at most eight cards.
+/// The most rails of a PE. Nodes have at most eight cards.
 pub(crate) const MOST_RAILS: usize = 8;
 
 #[derive(Clone, PartialEq, Eq, Debug)]

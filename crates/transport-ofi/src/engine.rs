@@ -97,7 +97,7 @@ impl Engine {
     }
 
     /// Whether lanes have issued operations on the first rail since the last call of this.
-    pub(crate) fn has_issued(&mut self) -> bool {
+    pub(crate) fn take_issued(&mut self) -> bool {
         let issued = self.first.issued();
         mem::replace(&mut self.issued, issued) != issued
     }

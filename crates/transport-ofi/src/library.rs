@@ -28,7 +28,7 @@ const PEERS: &str = "FI_UNIVERSE_SIZE";
 /// One place to receive for all connections. See the head of the file.
 const SHARED_RECEIVES: (&str, &str) = ("FI_OFI_RXM_USE_SRX", "1");
 
-/// As many peers as libfabric expects by itself.
+/// The number of peers that libfabric expects by itself.
 pub(crate) const USUAL_PEERS: u32 = 256;
 
 /// The library for a job of `pes` PEs (0: unknown), or the reason why there is none.

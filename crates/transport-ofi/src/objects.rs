@@ -68,7 +68,7 @@ unsafe impl Send for Objects {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Depth {
     pub(crate) issued: usize,
-    /// As many more, for PEs that have few of them.
+    /// This many more, for PEs that have few of them.
     pub(crate) kept: usize,
     pub(crate) receives: usize,
 }

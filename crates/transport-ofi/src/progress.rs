@@ -234,7 +234,7 @@ impl Drive for Net {
         }
         match &self.descriptors {
             _ if done > 0 || !engine.active_messages.is_empty() => NextStep::Again,
-            Some(_) if engine.has_issued() => NextStep::Backoff(WHILE_ISSUING),
+            Some(_) if engine.take_issued() => NextStep::Backoff(WHILE_ISSUING),
             Some(_) if engine.has_untried() => NextStep::Sleep(BETWEEN_TRIES),
             Some(_) => NextStep::Sleep(PATIENCE),
             None => NextStep::Backoff(self.backoff.next()),

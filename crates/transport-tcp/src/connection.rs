@@ -190,11 +190,11 @@ mod tests {
         said.say(FrameKind::Ack);
         flush_plain(&asking, &mut said).expect("the socket has room");
         drop(asking);
-        while !poller.has_ended(FIRST_LINK) {
+        while !poller.take_end(FIRST_LINK) {
             poller.wait(Duration::from_secs(10));
             assert_eq!(poller.happened(), [FIRST_LINK]);
         }
-        assert!(!poller.has_ended(FIRST_LINK), "it is told once");
+        assert!(!poller.take_end(FIRST_LINK), "it is told once");
         let (memory, lanes, mut session) = (RegisteredMemory::default(), LaneTable::default(), Session::default());
         // SAFETY: nothing is fetched.
         let mut served = unsafe { Served::new(&memory, &lanes, 1) };

@@ -50,7 +50,7 @@ mod tests {
     fn there_are_more_lanes_than_numbers_and_a_refusal_reaches_its_lane() {
         let table = LaneTable::default();
         let accounts: [Arc<Account>; 2] = Default::default();
-        // As many lanes as there are numbers, without the time that so many searches for a free place take.
+        // A lane for each number, without the time that so many searches for a free place take.
         *table.0.lock() = vec![Some(accounts[0].clone()); NUMBERS];
         let place = table.add(accounts[1].clone());
         assert_eq!((place, number_of(place), number_of(NUMBERS - 1)), (NUMBERS, 0, u16::MAX));

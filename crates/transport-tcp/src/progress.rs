@@ -66,7 +66,7 @@ impl Net {
                     poller.again(token);
                 }
             } else if let Some(link) = self.link_of(token) {
-                let ends = poller.has_ended(token);
+                let ends = poller.take_end(token);
                 let (executed, more) = link.serve(&self.local, server, ends);
                 done += executed;
                 if more {
@@ -104,7 +104,7 @@ impl Net {
     /// Looks at the clock for all, when it is time.
     fn look(&self, thread: &mut ThreadPoller) {
         let interval = thread.interval();
-        if thread.is_time() {
+        if thread.take_time() {
             let looks = self.links.iter().map(|link| link.look(&self.local, interval));
             let (count, owed) = looks.fold((0, false), |(count, owed), owes| (count + 1, owed | owes));
             thread.owed = self.pending.look(&self.local, |arrival| self.settle(arrival)) || owed;

@@ -126,7 +126,7 @@ impl Poller {
     }
 
     /// Whether the peer of this link has closed its connection, which is told once. The event may be the one of its last bytes.
-    pub(crate) fn has_ended(&mut self, token: usize) -> bool {
+    pub(crate) fn take_end(&mut self, token: usize) -> bool {
         let before = self.ended.len();
         self.ended.retain(|&ended| ended != token);
         self.ended.len() < before
@@ -181,7 +181,7 @@ impl ThreadPoller {
     }
 
     /// Whether it is time to look at the clock; if so, the next time is one interval away.
-    pub(crate) fn is_time(&mut self) -> bool {
+    pub(crate) fn take_time(&mut self) -> bool {
         let is_time = self.looked.elapsed() >= self.interval();
         if is_time {
             self.looked = Instant::now();

@@ -111,7 +111,7 @@ impl Callers {
     }
 
     /// Whether callers have polled since the last look, or sleep until something comes.
-    pub fn attend(&self, seen: &mut u64) -> bool {
+    pub fn have_polled_since(&self, seen: &mut u64) -> bool {
         let polls = self.polls.load(Ordering::Relaxed);
         std::mem::replace(seen, polls) != polls || self.resting.load(Ordering::Relaxed) > 0
     }
@@ -200,7 +200,7 @@ fn run(drive: &dyn Drive, closed: &AtomicBool) {
     }
     let (mut seen, mut backoff, mut exact) = (0, CallerBackoff::default(), false);
     while !closed.load(Ordering::Acquire) {
-        if drive.callers().attend(&mut seen) {
+        if drive.callers().have_polled_since(&mut seen) {
             drive.aside();
             thread::park_timeout(backoff.next(drive.callers().had_gap()));
             continue;
@@ -334,10 +334,10 @@ mod tests {
     #[test]
     fn a_poll_is_seen_once() {
         let (callers, mut seen) = (Callers::default(), 0);
-        assert!(!callers.attend(&mut seen), "nobody has called");
+        assert!(!callers.have_polled_since(&mut seen), "nobody has called");
         callers.note();
-        assert!(callers.attend(&mut seen));
-        assert!(!callers.attend(&mut seen), "the caller has gone");
+        assert!(callers.have_polled_since(&mut seen));
+        assert!(!callers.have_polled_since(&mut seen), "the caller has gone");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub unsafe fn sync(name: &'static str, start: c_int, log_stride: c_int, size: c_
 
 fn synchronise(call: Call<'_>) {
     let record = call.record_late(0);
-    collectives::barrier::meet(call.with(&record));
+    collectives::barrier::meet(call.with_late_record(&record));
 }
 
 /// Collectives that move elements. A row has the routine's own arguments, which of them counts the elements, and what the engine of the
@@ -115,7 +115,7 @@ pub(super) unsafe fn reduce<O: Operator, T: Operand<O>>(
         let call = Call::new(team, name);
         let record = call.record_late(bytes::<T>(n));
         // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-        unsafe { collectives::reduce::<O, T>(call.with(&record), dest, source, n) };
+        unsafe { collectives::reduce::<O, T>(call.with_late_record(&record), dest, source, n) };
     });
 }
 

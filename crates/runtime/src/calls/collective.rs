@@ -51,7 +51,7 @@ macro_rules! reductions {
             let call = Call::new(live(name, team), name);
             let record = call.record_late(bytes::<T>(nreduce));
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-            unsafe { collectives::reduce::<$op, T>(call.with(&record), dest, source, nreduce) };
+            unsafe { collectives::reduce::<$op, T>(call.with_late_record(&record), dest, source, nreduce) };
             0
         }
     )*};

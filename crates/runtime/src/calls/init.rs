@@ -71,7 +71,7 @@ pub unsafe fn start_pes(_npes: c_int) {
 
 /// Ends all PEs.
 pub fn global_exit(status: c_int) -> ! {
-    if job::is_stranger() {
+    if job::is_forked_child() {
         errors::ignored_in_child("shmem_global_exit");
     }
     job::abort(status, "")
@@ -166,5 +166,5 @@ pub fn initialized() -> c_int {
 
 /// Whether the library has been initialised and is not any more.
 pub fn finalized() -> c_int {
-    (!state::is_open() && state::was_finalized()).into()
+    (!state::is_open() && state::has_begun_a_life()).into()
 }

@@ -10,7 +10,6 @@ use oxshmem_base::planted;
 use self::queue::QueueWords;
 use crate::calls::amo::{self, AmoInteger};
 use crate::calls::order;
-use crate::calls::p2p::polled;
 use crate::diagnosis::{errors, recorder};
 use crate::memory::control::ControlBlock;
 use crate::network;
@@ -22,7 +21,7 @@ use crate::teams::context::ContextHandle;
 use crate::teams::via::InWorld;
 use crate::transfers::range;
 use crate::wait::bell::Bell;
-use crate::wait::{self, Needs, Reason};
+use crate::wait::{self, Needs, Reason, polls};
 
 /// A half of a lock variable: 32 bits of a C `long`, 16 bits of a Fortran default INTEGER. The place is at the variable's
 /// start, the tail behind it.
@@ -205,7 +204,7 @@ pub fn test_any<H: Half>(call: &'static str, address: usize) -> c_int {
     let last = queue::test(&variable, me());
     match last {
         0 => note_taken(),
-        last => polled(call, Needs::Lock(variable.pe(last))),
+        last => polls::test_failed(call, Needs::Lock(variable.pe(last))),
     }
     (last != 0).into()
 }

@@ -3,16 +3,11 @@
 mod set;
 
 use core::ffi::c_int;
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::Relaxed;
 
 use crate::calls::amo::AmoType;
 use crate::diagnosis::errors;
-use crate::network;
-use crate::sync::Apart;
-use crate::wait::{self, Needs, Reason, pace, polls, suspended};
+use crate::wait::{self, Needs, Reason, polls};
 use oxshmem_flight::waits::Comparand;
-use oxshmem_os::time;
 
 pub use set::{
     test_all, test_all_vector, test_any, test_any_vector, test_some, test_some_vector, wait_until_all,
@@ -120,62 +115,7 @@ pub unsafe fn test<T: AmoType + PartialOrd>(ivar: *mut T, cmp: c_int, value: T) 
 #[inline(always)]
 pub(crate) fn answer(call: &'static str, yes: bool) -> c_int {
     if !yes {
-        polled(call, Needs::Anyone);
+        polls::test_failed(call, Needs::Anyone);
     }
     yes.into()
-}
-
-/// [`time::cycles`] from one look at the network to the next one of tests that fail: half a microsecond to two. A look takes as long over
-/// sockets, where it is a call of the kernel, and a test some nanoseconds.
-const BETWEEN_LOOKS: u64 = 2_000;
-/// A delay of the next look, 100 to 400 microseconds. It shows that the PE does other work, or that other programs have its processor.
-/// Then the progress thread answers sooner. It does not serve peers while callers look.
-const AWAY: u64 = 400_000;
-/// The time for which the network is left to the progress thread then: 5 to 20 milliseconds.
-const LEFT_TO_THE_THREAD: u64 = 20_000_000;
-
-/// When a test that fails looks at the network again. Relaxed: the threads of a PE look once too often at worst. Apart, because each look
-/// of each thread writes it.
-static NEXT_LOOK: Apart<AtomicU64> = Apart(AtomicU64::new(0));
-
-/// A test that fails will be called again. It moves the network and suspended calls on, as a wait does: others may have asked this PE
-/// for something, or need its part of a collective. Where PEs outnumber processors, it lets the one that is waited for run. Now and
-/// then it asks whether the loop can ever end.
-#[inline(always)]
-pub(crate) fn polled(call: &'static str, needs: Needs<'_>) {
-    if pace::crowded() {
-        let_others_run();
-    } else if network::is_open() {
-        look_at_the_network();
-    }
-    if suspended::any() {
-        suspended::move_on();
-    }
-    polls::failed(call, needs);
-}
-
-#[cold]
-fn look_at_the_network() {
-    // The clock decides nothing where PEs take turns.
-    if network::takes_turns() {
-        network::progress();
-        return;
-    }
-    let now = time::cycles();
-    let late = now.wrapping_sub(NEXT_LOOK.0.load(Relaxed)).cast_signed();
-    if late > AWAY.cast_signed() {
-        NEXT_LOOK.0.store(now.wrapping_add(LEFT_TO_THE_THREAD), Relaxed);
-    } else if late >= 0 {
-        network::progress();
-        NEXT_LOOK.0.store(time::cycles().wrapping_add(BETWEEN_LOOKS), Relaxed);
-    }
-}
-
-#[cold]
-fn let_others_run() {
-    if network::takes_turns() {
-        network::progress();
-    } else {
-        std::thread::yield_now();
-    }
 }

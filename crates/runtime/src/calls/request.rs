@@ -14,7 +14,6 @@ use oxshmem_base::{Error, planted};
 use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 
 use crate::calls::order;
-use crate::calls::p2p::polled;
 use crate::calls::team::live;
 use crate::collectives;
 use crate::collectives::call::Call;
@@ -24,7 +23,7 @@ use crate::teams::numbered_handles::{NumberedHandle, NumberedHandles};
 use crate::teams::team::{TeamHandle, TeamState};
 use crate::teams::valid_handles;
 use crate::transfers::length::bytes;
-use crate::wait::{self, Collectives, Gathering, Needs, Reason, suspended};
+use crate::wait::{self, Collectives, Gathering, Needs, Reason, polls, suspended};
 use parking_lot::Mutex;
 
 /// A `shmem_req_h`: the number of a collective that has been issued; 0 for `SHMEM_REQ_INVALID`.
@@ -128,7 +127,7 @@ pub unsafe fn test(call: &'static str, request: *mut RequestHandle) -> c_int {
         network::progress();
         suspended::move_on();
         if !issued.is_over() {
-            polled(call, issued.needs());
+            polls::test_failed(call, issued.needs());
             return 1;
         }
         REQUESTS.lock().remove(handle.0);

@@ -91,7 +91,7 @@ pub unsafe fn get_config(name: &'static str, team: TeamHandle, mask: c_long, con
 pub unsafe fn sync(team: TeamHandle) -> c_int {
     let call = Call::new(live("shmem_team_sync", team), "shmem_team_sync");
     let record = call.record_late(0);
-    collectives::barrier::meet(call.with(&record));
+    collectives::barrier::meet(call.with_late_record(&record));
     0
 }
 

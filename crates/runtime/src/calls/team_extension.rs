@@ -279,7 +279,7 @@ pub unsafe fn barrier(name: &'static str, team: TeamHandle, _sync: *mut c_long) 
     unsafe { order::quiet(crate::InWorld(name)) };
     let call = Call::new(team, name);
     let record = call.record_late(0);
-    collectives::barrier::meet(call.with(&record));
+    collectives::barrier::meet(call.with_late_record(&record));
 }
 
 macro_rules! reductions {
@@ -298,7 +298,7 @@ macro_rules! reductions {
             };
             let record = call.record_late(length::bytes::<T>(n));
             // SAFETY: the caller keeps the standard's promises, which are those of the engine.
-            unsafe { collectives::reduce::<$op, T>(call.with(&record), dest, source, n) };
+            unsafe { collectives::reduce::<$op, T>(call.with_late_record(&record), dest, source, n) };
         }
     )*};
 }

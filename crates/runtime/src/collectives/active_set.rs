@@ -342,7 +342,7 @@ impl Places {
     fn of(key: &Key, members: &Members) -> Self {
         let (pes, me) = (PES.load(Relaxed), ME.load(Relaxed));
         let count = count_of(pes as usize) as u32;
-        let window = key.keeper(pes, count, |member| job::window(members.world(member)));
+        let window = key.keeper(pes, count, |member| job::window_on_node(members.world(member)));
         let each = size_of::<SetPlace>() + pes as usize * size_of::<Seat>();
         let keeper = ControlBlock::of(window);
         let (lock, clock, base) = (&keeper.sets_lock, &keeper.sets_clock, SET_PLACES.address(window, 0));

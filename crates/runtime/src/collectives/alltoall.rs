@@ -26,7 +26,7 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
     if bytes == 0 {
         return;
     }
-    call.needs((dest, all), (source, all));
+    call.require_symmetric((dest, all), (source, all));
     let blocks = StridedBlocks { dest, dest_apart: 1, source, source_apart: 1, element: 1, nelems: bytes };
     let way = way::of_bytes(call, all, Asked::Alltoall { bytes, strided: false });
     if let CollectiveWay::Schedule(schedule, piece) = way {
@@ -65,7 +65,7 @@ pub(crate) unsafe fn alltoalls(
     }
     let all = length::of(nelems, call.team.size as usize);
     let cover = |stride| Cover::strided(element, stride, 1, all).bytes;
-    call.needs((dest, cover(dst)), (source, cover(sst)));
+    call.require_symmetric((dest, cover(dst)), (source, cover(sst)));
     // A single element has no next one, so its stride may be any number.
     let apart = |stride: isize| if all > 1 { stride as usize * element } else { element };
     let blocks = StridedBlocks { dest, dest_apart: apart(dst), source, source_apart: apart(sst), element, nelems };

@@ -52,7 +52,7 @@ pub(crate) fn synchronise(call: Call<'_>) {
 
 #[cold]
 fn by_schedule(call: Call<'_>) -> bool {
-    call.recorded(call.team.meetings() + 1);
+    call.write_late_record(call.team.meetings() + 1);
     let CollectiveWay::Schedule(schedule, piece) = way::by(call, |team| team.barrier()) else { return false };
     // SAFETY: a schedule that synchronises moves nothing.
     unsafe { run::on_node(call, schedule, piece, Plan::new(call.team.size, 0), Arrays::NONE) };

@@ -4,13 +4,12 @@ use core::ptr;
 
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::CollectiveWay;
-use oxshmem_schedule::way::size_limits::NODE_POST;
+use oxshmem_schedule::way::size_limits::{NODE_POST, PAYLOAD};
 
 use crate::collectives::arguments::Spread;
 use crate::collectives::between_nodes::{bytes, eager};
 use crate::collectives::call::Call;
 use crate::collectives::levels;
-use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::node_eager;
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::exchange_bytes;
@@ -32,20 +31,18 @@ pub(crate) unsafe fn broadcast(
 ) {
     let root = call.check_root(root);
     let call = call.declare(CallKind::Broadcast, bytes, root);
-    if bytes > 0 {
-        // The root's own destination stays as it is where nothing goes to it.
-        let into = if to_root || call.team.my != root { dest } else { source };
-        call.needs((into, bytes), (source, bytes));
-    }
     if bytes == 0 {
         return;
     }
+    // The root's own destination stays as it is where nothing goes to it.
+    let into = if to_root || call.team.my != root { dest } else { source };
+    call.require_symmetric((into, bytes), (source, bytes));
     let spread = Spread { dest, source, bytes, root, to_root };
     // SAFETY: the caller promises symmetric arrays of `bytes` bytes.
     unsafe {
         match call.team.is_plain() {
             true if call.team.posts && bytes <= NODE_POST => by_posts(call, spread),
-            true if bytes <= PAYLOAD_BYTES => in_payload(call, spread),
+            true if bytes <= PAYLOAD => in_payload(call, spread),
             true => by_loads(call, spread),
             false => by_choice(call, spread),
         }

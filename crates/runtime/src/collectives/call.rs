@@ -101,15 +101,15 @@ impl<'a> Call<'a> {
         self.begin_record(bytes, self.team.meetings() + 1)
     }
 
-    /// The same at a better moment: see [`Self::with`].
+    /// The same at a better moment: see [`Self::with_late_record`].
     #[inline(always)]
     pub(crate) fn record_late(self, bytes: usize) -> LateRecord<'a> {
         LateRecord { call: self, bytes, begun: OnceCell::new() }
     }
 
-    /// The call whose record is `late`, which [`Self::recorded`] writes.
+    /// The call whose record is `late`, which [`Self::write_late_record`] writes.
     #[inline(always)]
-    pub(crate) fn with<'b>(self, late: &'b LateRecord<'a>) -> Call<'b>
+    pub(crate) fn with_late_record<'b>(self, late: &'b LateRecord<'a>) -> Call<'b>
     where
         'a: 'b,
     {
@@ -119,7 +119,7 @@ impl<'a> Call<'a> {
     /// Writes the record, if that has been left to later: the members have their messages, or get them by calls that take longer.
     /// `meeting` is the number of the team's meeting that this call is.
     #[inline(always)]
-    pub(crate) fn recorded(self, meeting: u64) {
+    pub(crate) fn write_late_record(self, meeting: u64) {
         if let Some(late) = self.late {
             late.begin(meeting);
         }
@@ -134,17 +134,17 @@ impl<'a> Call<'a> {
     /// Ends the job with a message unless both arrays of the caller, each with its bytes, are symmetric. Every way of a
     /// collective relies on that: it multiplies lengths, and copies, without another look at the caller's own arrays.
     #[inline(always)]
-    pub(crate) fn needs(self, dest: (*const u8, usize), source: (*const u8, usize)) {
+    pub(crate) fn require_symmetric(self, dest: (*const u8, usize), source: (*const u8, usize)) {
         let believes = |array: (*const u8, usize)| FAST.believes_array(array.0 as usize, array.1);
         if !(believes(dest) && believes(source)) {
-            self.look_at([("dest", dest), ("source", source)]);
+            self.require_symmetric_arrays([("dest", dest), ("source", source)]);
         }
     }
 
     /// The same of arrays with other names.
     #[cold]
     #[inline(never)]
-    pub(crate) fn look_at<const N: usize>(self, arrays: [(&str, (*const u8, usize)); N]) {
+    pub(crate) fn require_symmetric_arrays<const N: usize>(self, arrays: [(&str, (*const u8, usize)); N]) {
         for (name, (array, bytes)) in arrays {
             match bytes {
                 0 => {}

@@ -59,7 +59,7 @@ impl Leased {
 
     /// The team wants one. Returns whether it is to ask for one now: the first time, and whenever it has wanted one twice
     /// as often as when it last asked.
-    pub(crate) fn asks(&self) -> bool {
+    pub(crate) fn note_wanted(&self) -> bool {
         let missed = self.missed.fetch_add(1, Relaxed);
         missed == 0 || missed.is_power_of_two()
     }
@@ -135,7 +135,7 @@ mod tests {
     fn all_are_leased_once_and_come_back(pool: &'static Pool) {
         let teams: Vec<Leased> = (0..pool.count).map(|_| Leased::of(pool)).collect();
         for (team, expected) in teams.iter().zip(0..) {
-            assert!(team.asks());
+            assert!(team.note_wanted());
             let offered = team.offer();
             // While it chooses no other team finds any.
             assert_eq!(Leased::of(pool).offer(), 0);
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_team_that_finds_none_asks_ever_more_rarely() {
         let lease = Leased::of(&BUFFERS);
-        let asked: Vec<usize> = (0..20).filter(|_| lease.asks()).collect();
+        let asked: Vec<usize> = (0..20).filter(|_| lease.note_wanted()).collect();
         assert_eq!(asked, [0, 1, 2, 4, 8, 16]);
     }
 }

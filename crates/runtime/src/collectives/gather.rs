@@ -4,12 +4,12 @@ use core::ptr;
 
 use oxshmem_base::Error;
 use oxshmem_schedule::step::Plan;
+use oxshmem_schedule::way::size_limits::PAYLOAD;
 use oxshmem_schedule::way::{CollectiveWay, NodeShares};
 
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
 use crate::collectives::facts;
-use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::exchange_bytes;
 use crate::collectives::run::{self, Arrays};
@@ -27,12 +27,10 @@ use crate::transfers::length;
 /// As the standard asks of the call: `dest` and `source` are symmetric and have the blocks.
 pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, bytes: usize) {
     let call = call.declare(CallKind::Fcollect, bytes, 0);
-    if bytes > 0 {
-        call.needs((dest, length::of(bytes, call.team.size as usize)), (source, bytes));
-    }
     if bytes == 0 {
         return;
     }
+    call.require_symmetric((dest, length::of(bytes, call.team.size as usize)), (source, bytes));
     let way = way::of_bytes(call, bytes, Asked::Fcollect { bytes });
     match (way, &call.team.span) {
         (CollectiveWay::Exchange | CollectiveWay::NodeEager, _) => {
@@ -81,7 +79,7 @@ struct CollectOffer {
 
 impl CollectOffer {
     /// Bytes of the longest inline block.
-    const INLINE: usize = PAYLOAD_BYTES - 16;
+    const INLINE: usize = PAYLOAD - 16;
 
     /// The caller's offer.
     ///
@@ -124,7 +122,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
     let call = call.declare(CallKind::Collect, 0, 0);
     if bytes > 0 {
         // The members say how long the destination is; it has at least the caller's own block.
-        call.needs((dest, bytes), (source, bytes));
+        call.require_symmetric((dest, bytes), (source, bytes));
     }
     let by_schedules = if call.team.scheduled { facts::of_team(call.team).collect() } else { None };
     if let Some(schedules) = by_schedules {
@@ -152,7 +150,7 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
         if size == 0 {
             return;
         }
-        fits(call, offset, room);
+        require_room(call, offset, room);
         // The destination must be symmetric, however much the member brings.
         let to = call.part_of_dest(dest, place, size);
         if theirs.is_inline() {
@@ -196,7 +194,7 @@ unsafe fn collect_between_nodes(call: Call<'_>, span: &Span, dest: *mut u8, sour
 }
 
 /// Ends the job unless so many bytes of a collect fit the destination.
-pub(crate) fn fits(call: Call<'_>, bytes: usize, room: usize) {
+pub(crate) fn require_room(call: Call<'_>, bytes: usize, room: usize) {
     if bytes > room {
         errors::fail(
             &Error::new(format!("{}: dest has room for {room} bytes", call.name))

@@ -24,10 +24,10 @@ use oxshmem_schedule::node::relay::Relay;
 use oxshmem_schedule::node::tree::LineTree;
 use oxshmem_schedule::node::{self, Load, Move, NodePlace, NodePlan, Operands, Protocol, Spot};
 use oxshmem_schedule::step::Traffic;
+use oxshmem_schedule::way::size_limits::PAYLOAD;
 
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
-use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::lookout::{nudge, until_reached, until_told};
 use crate::collectives::unanimity::are_same;
 use crate::memory::control::{Line, PAYLOAD_WORDS};
@@ -53,7 +53,7 @@ pub(crate) fn meet(call: Call<'_>, number: u64) {
 /// `dest` and `source` are symmetric arrays of `n` elements, the same or disjoint.
 #[inline(never)]
 pub(crate) unsafe fn reduce(call: Call<'_>, reduction: Reduction) {
-    if reduction.bytes() <= PAYLOAD_BYTES {
+    if reduction.bytes() <= PAYLOAD {
         // SAFETY: the caller promises symmetric arrays of `n` elements.
         let done = unsafe { reduce_short(call, reduction) };
         return assert!(done, "the choice of the way has counted the lines");

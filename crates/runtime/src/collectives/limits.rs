@@ -1,8 +1,6 @@
 //! Sizes at which a collective does a part of its way differently. `oxshmem_schedule::way::size_limits` has those by which the way
 //! is chosen. All numbers are the same on all members.
 
-pub(crate) use oxshmem_schedule::way::size_limits::PAYLOAD as PAYLOAD_BYTES;
-
 /// Bytes of an exchange that go in inline messages among few nodes. Longer ones need buffers.
 pub(crate) const SHORT: usize = 256;
 

@@ -92,7 +92,7 @@ pub(crate) unsafe fn post(call: Call<'_>, source: *const u8, bytes: usize) {
     entry.stamp.store(stamp, Release);
     team.place(team.my).words.0.taken.store(stamp, Release);
     team.note_posted(call.signature);
-    call.recorded(team.meetings());
+    call.write_late_record(team.meetings());
     for other in others(team.my, team.size) {
         nudge(team, other);
     }
@@ -120,7 +120,7 @@ pub(crate) unsafe fn take(call: Call<'_>, root: u32, dest: *mut u8, bytes: usize
     let team = call.team;
     let number = team.next_announcement();
     let (entry, stamp) = (entry(team, root, number), call.signature.stamp(number));
-    call.recorded(team.meetings());
+    call.write_late_record(team.meetings());
     until_told(call, root, &entry.stamp, stamp);
     debug_assert_eq!(number_of(entry.stamp.load(Acquire)), number, "an entry was written before all had taken it");
     entry.payload.with(|words| {

@@ -54,7 +54,7 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
     let team = call.team;
     #[cfg(not(loom))]
     if let Some(span) = &team.span {
-        call.recorded(team.meetings() + 1);
+        call.write_late_record(team.meetings() + 1);
         return between_nodes::exchange(call, span, payload, visit);
     }
     let number = team.next_exchange();
@@ -77,7 +77,7 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
         for other in others(my, size) {
             nudge(team, other);
         }
-        call.recorded(team.meetings());
+        call.write_late_record(team.meetings());
         for other in others(my, size) {
             until_reached(call, other, &team.place(other).lines[parity].sequence, stamp);
         }
@@ -85,7 +85,7 @@ pub(crate) fn exchange(call: Call<'_>, payload: &[u64], visit: impl FnMut(u32, &
         #[cfg(not(loom))]
         cache::will_write(&mine.lines[parity ^ 1]);
     } else if team.leveled {
-        call.recorded(team.meetings());
+        call.write_late_record(team.meetings());
         levels::meet(call, number);
     } else if size > 1 {
         count_in(call, stamp);
@@ -112,9 +112,9 @@ fn count_in(call: Call<'_>, stamp: u64) {
         first.arrivals.0.store(0, Relaxed);
         words.released.store(stamp, Release);
         bell.ring();
-        return call.recorded(team.meetings());
+        return call.write_late_record(team.meetings());
     }
-    call.recorded(team.meetings());
+    call.write_late_record(team.meetings());
     let number = number_of(stamp);
     wait::until(call.reason(&words.released), Some(bell), move || {
         (number_of(words.released.load(Acquire)) >= number).then_some(())

@@ -15,12 +15,12 @@ use oxshmem_base::Error;
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
 use crate::collectives::levels;
-use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::node_eager;
 use crate::collectives::node_exchange;
 use crate::collectives::signature::{CallKind, Signature};
 use crate::diagnosis::errors;
 use crate::memory::control::PAYLOAD_WORDS;
+use oxshmem_schedule::way::size_limits::PAYLOAD;
 
 impl Call<'_> {
     /// Copies `bytes` bytes of member `member`'s symmetric `from`, which is ready, to `to`, where they are after
@@ -153,7 +153,7 @@ pub(crate) fn exchange_bytes(
     lay: impl FnOnce(*mut u8),
     mut take: impl FnMut(u32, *const u8),
 ) {
-    if bytes > PAYLOAD_BYTES {
+    if bytes > PAYLOAD {
         return node_eager::exchange(call, bytes, lay, take);
     }
     let mut words = [0_u64; PAYLOAD_WORDS];
@@ -164,7 +164,7 @@ pub(crate) fn exchange_bytes(
 /// The bytes of `source` as payload words.
 ///
 /// # Safety
-/// `source` is readable for `bytes` bytes, at most [`PAYLOAD_BYTES`].
+/// `source` is readable for `bytes` bytes, at most [`PAYLOAD`].
 #[inline(always)]
 pub(crate) unsafe fn payload(source: *const u8, bytes: usize) -> [u64; PAYLOAD_WORDS] {
     let mut words = [0; PAYLOAD_WORDS];

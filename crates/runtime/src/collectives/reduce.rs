@@ -5,13 +5,13 @@ use core::ptr;
 use oxshmem_reduce::{Kernel, Op, Operand, Operator, Store};
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::CollectiveWay;
+use oxshmem_schedule::way::size_limits::PAYLOAD;
 
 use crate::collectives::arguments::{Reduction, allowed};
 use crate::collectives::between_nodes::reduce::{reduce_by_nodes, reduce_in_order};
 use crate::collectives::between_nodes::{self, eager, slices};
 use crate::collectives::call::{Call, member_share};
 use crate::collectives::levels;
-use crate::collectives::limits::PAYLOAD_BYTES;
 use crate::collectives::node_eager;
 use crate::collectives::node_exchange;
 use crate::collectives::on_node::{payload, words_of};
@@ -34,12 +34,12 @@ pub(crate) unsafe fn reduce<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *m
     if n == 0 {
         return;
     }
-    call.needs((dest.cast(), bytes), (source.cast(), bytes));
-    if bytes <= PAYLOAD_BYTES && call.team.is_plain() {
+    call.require_symmetric((dest.cast(), bytes), (source.cast(), bytes));
+    if bytes <= PAYLOAD && call.team.is_plain() {
         // SAFETY: the caller promises symmetric arrays of `n` elements, which fit a payload here.
         return unsafe { by_exchange::<O, T>(call, dest, source, n) };
     }
-    call.recorded(call.team.meetings() + 1);
+    call.write_late_record(call.team.meetings() + 1);
     let reduction = Reduction {
         law: allowed(O::OP, T::KIND),
         kernel: Kernel::of::<O, T>(),

@@ -29,7 +29,7 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
     if n == 0 {
         return;
     }
-    call.needs((dest.cast(), bytes), (source.cast(), bytes));
+    call.require_symmetric((dest.cast(), bytes), (source.cast(), bytes));
     let (kernel, element, law) = (Kernel::of::<Sum, T>(), size_of::<T>(), allowed(Op::Sum, T::KIND));
     let reduction = Reduction { law, kernel, element, dest: dest.cast(), source: source.cast(), n };
     let way = way::of_bytes(call, bytes, Asked::Scan { facts: reduction.facts(), inclusive });

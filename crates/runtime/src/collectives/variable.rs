@@ -51,7 +51,10 @@ impl BlockTargets {
 pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: BlockTargets) {
     let call = call.declare(CallKind::Alltoallv, 0, 0);
     let (mine, words) = (call.team.my as usize, length::bytes::<usize>(call.team.size as usize));
-    call.look_at([("s_offsets", (blocks.offsets.cast(), words)), ("s_sizes", (blocks.sizes.cast(), words))]);
+    call.require_symmetric_arrays([
+        ("s_offsets", (blocks.offsets.cast(), words)),
+        ("s_sizes", (blocks.sizes.cast(), words)),
+    ]);
     if let Some(argument) = into.missing() {
         errors::null(call.name, argument);
     }
@@ -61,7 +64,7 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: BlockTarget
         if size > 0 {
             let block = place(call, "s_offsets", blocks.source, offset);
             if !FAST.believes_array(block as usize, size) {
-                call.look_at([("source", (block, size))]);
+                call.require_symmetric_arrays([("source", (block, size))]);
             }
         }
     }
@@ -84,11 +87,11 @@ pub(crate) unsafe fn alltoallv(call: Call<'_>, blocks: Blocks, into: BlockTarget
         let (target, at, size) = match into {
             BlockTargets::Places { target, offsets, sizes } => {
                 // SAFETY: the caller promises that its own arrays have an element for each member.
-                let (at, room) = unsafe { (offsets.add(i).read(), sizes.add(i).read()) };
+                let (at, room) = unsafe { (offsets.add(i).read_unaligned(), sizes.add(i).read_unaligned()) };
                 let size = fitting(call, member, size, room);
                 // SAFETY: the caller promises that its own arrays have an element for each member, and that `sizes` is
                 // writable.
-                unsafe { sizes.add(i).write(size) };
+                unsafe { sizes.add(i).write_unaligned(size) };
                 (target, at, size)
             }
             BlockTargets::Packed { target, room, .. } => {

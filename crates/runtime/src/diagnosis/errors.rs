@@ -30,7 +30,7 @@ pub(crate) fn fail(error: &Error) -> ! {
         job::abort(1, "");
     }
     let message = match job::identity() {
-        Some((pe, pes)) if job::is_stranger() => format!("oxshmem: a child of PE {pe} of {pes}: {error}"),
+        Some((pe, pes)) if job::is_forked_child() => format!("oxshmem: a child of PE {pe} of {pes}: {error}"),
         Some((pe, pes)) => format!("oxshmem: PE {pe} of {pes}: {error}"),
         None => format!("oxshmem: {error}"),
     };
@@ -49,10 +49,10 @@ fn can_look_up() -> bool {
 
 /// Where the program has called: what its language says, and the stack if it is wanted or if the language says nothing.
 pub(crate) fn place() -> String {
-    if !can_look_up() {
-        return program_line::asked().map_or_else(String::new, |line| format!("\n  called from: {line}"));
-    }
     let line = program_line::asked().map_or_else(String::new, |line| format!("\n  called from: {line}"));
+    if !can_look_up() {
+        return line;
+    }
     let known = line + &backtrace::wanted();
     if !known.is_empty() {
         return known;
@@ -67,10 +67,10 @@ fn first_to_speak() -> bool {
 /// The library is not in use.
 #[cold]
 pub(crate) fn not_initialised(call: &str) -> ! {
-    if job::is_stranger() {
+    if job::is_forked_child() {
         fail(&forked(call));
     }
-    let (why, fix) = if state::was_finalized() {
+    let (why, fix) = if state::has_begun_a_life() {
         ("the last shmem_finalize came before this call", "make the call before it")
     } else {
         ("neither shmem_init nor shmem_init_thread was called", "call shmem_init first")

@@ -15,7 +15,7 @@ use crate::start::state;
 #[inline(never)]
 pub(crate) fn no_number(call: &str) -> c_int {
     static SAID: AtomicBool = AtomicBool::new(false);
-    if !SAID.swap(true, Relaxed) && !job::is_stranger() {
+    if !SAID.swap(true, Relaxed) && !job::is_forked_child() {
         let error = Error::new(format!("{call}: the library is not initialised, so the result is -1"))
             .because("the call does not come between shmem_init and the last shmem_finalize")
             .fix("call shmem_init first, and keep the number if it is needed after shmem_finalize");
@@ -32,7 +32,7 @@ pub(crate) fn nothing_to_end(call: &str) {
     if SAID.swap(true, Relaxed) {
         return;
     }
-    let why = if state::was_finalized() {
+    let why = if state::has_begun_a_life() {
         "the program has finalized as often as it has initialised"
     } else {
         "neither shmem_init nor shmem_init_thread was called"

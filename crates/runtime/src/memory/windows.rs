@@ -66,9 +66,9 @@ impl Windows {
         &self.quarters
     }
 
-    /// Whether they are `crowded`, now that the other nodes on this machine are known; on all PEs of a node alike, and
-    /// before they first synchronise.
-    pub(crate) fn share_processors(&self, crowded: bool) {
+    /// Lets waits yield if this machine is `crowded`, now that its other nodes are known. All PEs of a node call it alike, before they first
+    /// synchronise.
+    pub(crate) fn yield_if_crowded(&self, crowded: bool) {
         if crowded && self.wait == Wait::Auto {
             pace::set_mode(Mode::Crowded);
             tracing::debug!("waits yield: with other nodes of this machine PEs outnumber its processors");

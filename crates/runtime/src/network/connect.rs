@@ -41,7 +41,7 @@ pub(crate) fn open(
     let joining = Joining { job, settings, secret: &secret, quarters: windows.quarters() };
     let ChosenTransport { fabric, rejected, crowded, one_host, atomics } = vote::choose(&joining, epoch, circle)?;
     // PEs that take turns never run side by side.
-    windows.share_processors(crowded || fabric.turns().is_some());
+    windows.yield_if_crowded(crowded || fabric.turns().is_some());
     let (heap, committed) = FAST.heap.own();
     let (statics, statics_len) = FAST.statics.own();
     let segment = |base: usize, len: usize| Segment { base: base as *mut u8, len };

@@ -15,7 +15,7 @@ static JOB: OnceLock<Membership> = OnceLock::new();
 /// Process that joined the job; a forked child has another number and must not act as the PE.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Whether this process is the child of a fork of a PE. Written by the child, which has one thread.
-static STRANGER: AtomicBool = AtomicBool::new(false);
+static FORKED_CHILD: AtomicBool = AtomicBool::new(false);
 static FIRST_OF_NODE: AtomicU32 = AtomicU32::new(0);
 /// Whether the world numbers of the node's PEs have gaps.
 static SCATTERED: AtomicBool = AtomicBool::new(false);
@@ -78,20 +78,20 @@ pub(crate) fn joined() -> Option<&'static Membership> {
     JOB.get()
 }
 
-/// Whether this process is the one that joined, and not a child of it. A child may have the same number in a namespace of its own, and
-/// one that the C library did not make is no stranger.
+/// Whether this process is the one that joined, and not a child of it. A child may have the same process number in a
+/// namespace of its own. A child that the C library did not make has not run `forked`, so only the number tells it.
 pub(crate) fn is_this_process() -> bool {
-    PROCESS.load(Relaxed) == process::pid() && !is_stranger()
+    PROCESS.load(Relaxed) == process::pid() && !is_forked_child()
 }
 
 /// This process is the child of a fork from now on, and no PE.
-pub(crate) fn become_stranger() {
-    STRANGER.store(true, Relaxed);
+pub(crate) fn become_forked_child() {
+    FORKED_CHILD.store(true, Relaxed);
 }
 
 /// Whether this process is the child of a fork of a PE.
-pub(crate) fn is_stranger() -> bool {
-    STRANGER.load(Relaxed)
+pub(crate) fn is_forked_child() -> bool {
+    FORKED_CHILD.load(Relaxed)
 }
 
 /// Number of this PE and of all, once the job is joined.
@@ -154,7 +154,8 @@ fn looked_up(windows: &[u32], pe: u32) -> Option<u32> {
 
 /// The window of world number `pe`, which is on this node.
 #[inline(always)]
-pub(crate) fn window(pe: u32) -> u32 {
+pub(crate) fn window_on_node(pe: u32) -> u32 {
+    debug_assert!(window_of(pe).is_some(), "PE {pe} is on another node");
     let distance = pe.wrapping_sub(first_of_node());
     if is_scattered() { window_of(pe).unwrap_or(distance) } else { distance }
 }
@@ -174,7 +175,7 @@ pub(crate) fn abort(status: c_int, message: &str) -> ! {
             drop(std::io::stderr().write_all(format!("{message}\n").as_bytes()));
         }
     };
-    if is_stranger() {
+    if is_forked_child() {
         say();
         process::exit_now(status)
     }

@@ -102,8 +102,8 @@ pub(crate) fn wants_schedules() -> bool {
     current().is_some_and(|life| life.choice.has_rows())
 }
 
-/// Whether an earlier life has ended, or one has begun.
-pub(crate) fn was_finalized() -> bool {
+/// Whether a life has begun in this process. Together with `!is_open()`: whether it has ended.
+pub(crate) fn has_begun_a_life() -> bool {
     LIVES.load(Relaxed) > 0
 }
 

@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(fresh.base, far);
         assert!(!teams.iter().any(|team| team.slot == Some(fresh.slot.into())));
 
-        // As many active sets as there can be leave slots to teams, and count as none.
+        // The most active sets that there can be leave slots to teams, and count as none.
         let counted = with_free_slots(|free| free.teams);
         let as_set = |array| meet_as_set("test", &world, array).map(|lease| lease.slot);
         let sets: BTreeSet<u16> = (0..).map_while(as_set).collect();

@@ -275,7 +275,7 @@ impl TeamState {
     /// The window of member `member` on this node.
     #[inline(always)]
     pub(crate) fn window(&self, member: u32) -> u32 {
-        job::window(self.world(member))
+        job::window_on_node(self.world(member))
     }
 
     /// A wait for all members.

@@ -180,9 +180,13 @@ pub(crate) unsafe fn execute(at: usize, bytes: usize, amo: Amo) -> u64 {
     }
 }
 
+/// [`execute`] on an object of this width.
+///
+/// # Safety
+/// The object is mapped and aligned.
 #[inline(always)]
 unsafe fn of_width<T: AmoInteger>(at: *mut T, amo: Amo) -> u64 {
-    // SAFETY: the promise of `execute`.
+    // SAFETY: the caller promises a mapped, aligned object.
     let old = unsafe {
         match amo {
             Amo::Fetch => T::load(at),

@@ -23,6 +23,7 @@ pub(crate) const MOST_PATIENCE: u8 = 160;
 pub(crate) const LOOKS_PER_CLOCK: u32 = 32;
 /// The same where each look is a call of the kernel. Chosen: together they take as long as the least patience.
 pub(crate) const COSTLY_LOOKS_PER_CLOCK: u32 = 4;
+const _: () = assert!(COSTLY_LOOKS_PER_CLOCK != LOOKS_PER_CLOCK, "a wait knows costly looks by this number");
 /// Yields of a wait that a bell ends, or whose PE has a processor, before it sleeps. Chosen.
 pub(crate) const FEW_YIELDS: u32 = 8;
 /// Yields of other waits, which nothing wakes from a sleep, and of a wait that has a processor and whose looks are calls of the kernel.

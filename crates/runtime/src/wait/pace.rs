@@ -78,7 +78,7 @@ pub(crate) fn has_costly_looks() -> bool {
     looks_per_clock() == COSTLY_LOOKS_PER_CLOCK
 }
 
-/// So many PEs share so many processors. Unless they are many, other processes on these processors are to cost them little.
+/// Tells waits how many PEs share how many processors. Unless they are many, waits leave processors to other processes early.
 pub(crate) fn share_processors(pes: usize, processors: usize) {
     let many = pes > MOST_SHARING * processors;
     STATE.yields.always(many);
@@ -209,7 +209,7 @@ struct Pace {
 
 impl Pace {
     const LEAST: u8 = 1;
-    /// As many probes that fail in a row make probes rarer.
+    /// After this many probes that fail in a row probes get no rarer.
     const RAREST: u8 = 4;
     const STEADY: Self = Self { patience: MOST_PATIENCE, missed: 0, failed: 0, probing: false };
 

@@ -31,8 +31,8 @@ struct Waves {
 }
 
 impl Waves {
-    /// A wave has found these sums. Whether it is the last one.
-    fn is_last(&mut self, sums: CallCounts) -> bool {
+    /// Notes the sums that a wave has found. Returns whether it is the last one.
+    fn note_wave(&mut self, sums: CallCounts) -> bool {
         let before = self.last.replace(sums);
         before.is_some_and(|before| before.answered == sums.made)
     }
@@ -84,7 +84,7 @@ impl<'w> Termination<'w> {
                 if collects && self.reports.test(AtLeast(wave * n as u64)) {
                     collects = false;
                     let sums = CallCounts { made: self.made.load(), answered: self.answered.load() };
-                    let verdict = wave << 1 | u64::from(waves.is_last(sums));
+                    let verdict = wave << 1 | u64::from(waves.note_wave(sums));
                     (0..n).for_each(|pe| self.verdict.set(verdict, pe));
                     self.world.quiet();
                 } else {

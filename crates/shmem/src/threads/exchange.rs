@@ -161,7 +161,7 @@ pub(crate) mod binding {
         let all = here.exchange(team, call, words.iter().flat_map(|word| word.to_le_bytes()).collect());
         for (member, bytes) in all.bytes.iter().enumerate() {
             let theirs = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
-            // As many as the caller's, whatever the type of the others' value is.
+            // The same number as the caller's, whatever the type of the others' value is.
             let theirs = theirs.chain(std::iter::repeat(0)).take(words.len());
             visit(member as u32, &theirs.collect::<Vec<_>>());
         }

@@ -210,14 +210,14 @@ fn peers_meet_on_the_rails_that_both_have() {
 fn operations_that_were_issued_since_the_last_look_are_seen_once() {
     let _alone = alone();
     one_sided("mock_orderly", 1, |lane, _| {
-        let has_issued = || lane.fabric.net.lock().has_issued();
-        has_issued();
-        assert!(!has_issued(), "nothing was issued");
+        let take_issued = || lane.fabric.net.lock().take_issued();
+        take_issued();
+        assert!(!take_issued(), "nothing was issued");
         // SAFETY: the source stays.
         unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), 8)) };
-        assert!(has_issued() && !has_issued());
+        assert!(take_issued() && !take_issued());
         lane.quiet();
-        assert!(!has_issued(), "a completion is no issue");
+        assert!(!take_issued(), "a completion is no issue");
     });
 }
 

@@ -58,7 +58,8 @@ pub(super) fn relays(sources: &[SourceFile]) -> Vec<Breach> {
 }
 
 /// Words that begin a clause in the place of a subject.
-const FREE_RELATIVES: &[&str] = &["Who ", "Whoever ", "Whom ", "Whatever ", "What "];
+const FREE_RELATIVES: &[&str] =
+    &["Who ", "Whoever ", "Whom ", "Whatever ", "What ", "So many ", "So few ", "So long ", "As many ", "As much "];
 
 /// Comments whose first sentence begins with such a clause.
 pub(super) fn subjects(sources: &[SourceFile]) -> Vec<Breach> {

@@ -66,7 +66,7 @@ static EXITS_INSIDE: AtomicBool = AtomicBool::new(false);
 /// Begins a life or deepens it. Returns the granted thread level.
 pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
     // Another thread may have held the lock at the moment of the fork.
-    if job::is_stranger() {
+    if job::is_forked_child() {
         return Err(errors::forked("shmem_init"));
     }
     let Some(mut inits) = InitCount::of_caller() else {
@@ -206,7 +206,7 @@ fn print_info(job: &Membership) {
 
 /// Takes back one init; the last one ends the life. The child of a fork has none to end: it gets a message, and goes on.
 pub(crate) fn finalize(call: &'static str, others: OtherCalls) {
-    if job::is_stranger() {
+    if job::is_forked_child() {
         return errors::ignored_in_child(call);
     }
     if EXITS_INSIDE.load(Relaxed) {
@@ -275,7 +275,8 @@ fn end(others: OtherCalls) {
     }
     live_teams::end().into_iter().for_each(|team| team.handle().abandon());
     valid_handles::end_all("shmem_finalize");
-    // SAFETY: this is the end of what `begin` began; the caller holds `INITS`.
+    // SAFETY: `begin` has stored a life, because one init is not finalized, and this thread holds `INITS`. The program promises for its
+    // last finalize that no other call runs but what `others` says.
     unsafe { state::end(others) };
     tracing::debug!("finalized");
 }
@@ -289,7 +290,7 @@ pub(crate) fn end_at_exit() {
 /// calls of the child end where calls without the library end. Only stores to atomics and makes system calls.
 extern "C" fn forked() {
     deadlock::has_forked();
-    job::become_stranger();
+    job::become_forked_child();
     FAST.close();
     active_set::end();
     state::leave_to_parent();

@@ -3,14 +3,14 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use super::{CmpOperator, answer, polled, reason};
+use super::{CmpOperator, answer, reason};
 use crate::calls::amo::AmoType;
 use crate::diagnosis::errors;
 use crate::sync::Apart;
 use crate::transfers::direct::FAST;
 use crate::transfers::length::{self, Cover};
 use crate::transfers::range;
-use crate::wait::{self, Needs, Reason};
+use crate::wait::{self, Needs, Reason, polls};
 use oxshmem_flight::waits::Comparand;
 
 /// The value, or values, that the variables are compared with.
@@ -100,7 +100,7 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
     /// # Safety
     /// As for the calls: all arrays that there are have `nelems` elements, and `i` is below that.
     unsafe fn chosen(self, i: usize) -> bool {
-        // SAFETY: `i` is below `nelems`.
+        // SAFETY: the caller promises `nelems` statuses, unless there are none, and that `i` is below that.
         self.status.is_null() || unsafe { self.status.add(i).read() } == 0
     }
 
@@ -109,7 +109,7 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
     /// # Safety
     /// See [`chosen`](Self::chosen); the variables are the caller's symmetric objects.
     unsafe fn satisfied(self, i: usize) -> bool {
-        // SAFETY: `i` is below `nelems`.
+        // SAFETY: the caller promises `nelems` valid, aligned variables and as many values, and that `i` is below that.
         unsafe { self.comparison.holds(T::load(self.ivars.add(i)), self.values.at(i)) }
     }
 
@@ -118,7 +118,7 @@ impl<T: AmoType + PartialOrd, V: Values<T>> Set<T, V> {
     /// # Safety
     /// See [`chosen`](Self::chosen).
     unsafe fn is_empty(self) -> bool {
-        // SAFETY: indices below `nelems`.
+        // SAFETY: the caller promises `nelems` statuses, unless there are none; the indices are below that.
         (0..self.nelems).all(|i| unsafe { !self.chosen(i) })
     }
 
@@ -279,7 +279,7 @@ set_calls! {
         // SAFETY: the caller promises `nelems` symmetric variables of its own, and statuses unless null.
         let found = if set.nelems == 0 { None } else { unsafe { set.any() } };
         if found.is_none() {
-            polled(call, Needs::Anyone);
+            polls::test_failed(call, Needs::Anyone);
         }
         found.unwrap_or(usize::MAX)
     }
@@ -289,7 +289,7 @@ set_calls! {
         // SAFETY: the caller promises `nelems` symmetric variables of its own, statuses unless null, and `indices`.
         let count = unsafe { set.some(call, indices) };
         if count == 0 {
-            polled(call, Needs::Anyone);
+            polls::test_failed(call, Needs::Anyone);
         }
         count
     }

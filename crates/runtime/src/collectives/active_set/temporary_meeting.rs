@@ -85,7 +85,7 @@ impl TemporaryMeeting {
         };
         let (mut tables, mut looks) = (RemoteTables { call, first }, RareLooks::default());
         let (index, turn) = wait::until(reason(call, needs), None, || {
-            if !looks.is_due(tables.near(WhichTable::Slots).is_none()) {
+            if !looks.take_look(tables.near(WhichTable::Slots).is_none()) {
                 return None;
             }
             member.look(&mut tables)
@@ -122,7 +122,7 @@ const RAREST: u32 = 16;
 
 impl RareLooks {
     /// Whether to look. `is_far`: a look goes over a network.
-    fn is_due(&mut self, is_far: bool) -> bool {
+    fn take_look(&mut self, is_far: bool) -> bool {
         if is_far && self.left_out < self.next {
             self.left_out += 1;
             return false;
@@ -210,7 +210,7 @@ mod tests {
     fn a_wait_asks_a_far_table_ever_more_seldom_and_looks_at_a_near_one_always() {
         let due = |is_far: bool| {
             let mut looks = RareLooks::default();
-            (0..1_000).filter(|_| looks.is_due(is_far)).collect::<Vec<_>>()
+            (0..1_000).filter(|_| looks.take_look(is_far)).collect::<Vec<_>>()
         };
         let far = due(true);
         assert_eq!(far[..5], [0, 2, 5, 10, 19]);

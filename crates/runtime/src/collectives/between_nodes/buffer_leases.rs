@@ -44,7 +44,7 @@ const _: () = assert!(RINGS < 64 && BUFFER_SETS < 64);
 fn acquire(call: Call<'_>, span: &Span, lease: &Leased, agree: bool) -> Option<(u32, bool)> {
     // Members that meet for a single collective would lose more than they gain.
     let lasts = call.team.slot.is_some_and(|slot| (slot as usize) < SPANNING - REGISTRY);
-    if !lasts || !lease.asks() {
+    if !lasts || !lease.note_wanted() {
         return None;
     }
     let offered = lease.offer();

@@ -9,7 +9,7 @@ use oxshmem_schedule::step::{Algorithm, Caller, CallerShare, Plan};
 use super::memory::Memory;
 use super::{Arrays, NO_SHARE, run};
 use crate::collectives::call::Call;
-use crate::collectives::gather::fits;
+use crate::collectives::gather::require_room;
 use crate::memory::control::SCHEDULE_AREAS;
 
 /// Runs the schedule for all elements of the plan, `piece` of them at a time; an element depends on its like in other members only.
@@ -86,8 +86,8 @@ pub(crate) unsafe fn collect(
     debug_assert_eq!(rounds + 2, Shares::results(size) as usize);
     let share = CallerShare { offset: results[rounds + 1], mine, total: results[rounds], windows: &results[..rounds] };
     // The caller's own block was looked at before: how long the destination is turns out here.
-    fits(call, share.total as usize, room);
-    call.needs((dest, share.total as usize), (dest, 0));
+    require_room(call, share.total as usize, room);
+    call.require_symmetric((dest, share.total as usize), (dest, 0));
     let arrays = Arrays { dest, room: share.total as usize, source, ..Arrays::NONE };
     // SAFETY: the caller promises its block at `source`, and `needs` has found room for all blocks at `dest`. The shares are those of
     // this call.

@@ -11,7 +11,7 @@ use super::Line;
 pub(crate) const SYNCHRONISING: u32 = if cfg!(loom) { IN_MODELS } else { LEVEL_LINES };
 /// Lines of a one-way call.
 pub(crate) const ONE_WAY: u32 = if cfg!(loom) { IN_MODELS } else { ONE_WAY_LINES };
-/// As many as a model's team needs, whose threads have small stacks.
+/// The number that a model's team needs, whose threads have small stacks.
 const IN_MODELS: u32 = 3;
 
 /// Each line has one writer, the owner. Its number grows for ever, across teams too; a number is stored with release after

@@ -144,7 +144,7 @@ impl ModelJob {
             self.is_over = match care {
                 WaveCare { two_waves: false, .. } => made == answered,
                 WaveCare { compares_answers: false, .. } => self.last.is_some_and(|last| last.0 == made),
-                _ => Waves { last: self.last.map(counts) }.is_last(counts((made, answered))),
+                _ => Waves { last: self.last.map(counts) }.note_wave(counts((made, answered))),
             };
             self.last = Some((made, answered));
             self.wave += 1;
