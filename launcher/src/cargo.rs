@@ -147,7 +147,9 @@ impl OxrunRequest {
 
 /// A build that has failed ends with the exit status of cargo.
 fn unbuilt(status: ExitStatus) -> (u8, Error) {
-    let error = Error::new("cargo build has failed").because("its messages are above").fix("mend the program");
+    let error = Error::new("cargo build has failed")
+        .because("its messages are above")
+        .fix("correct the errors that cargo printed");
     (u8::try_from(verdict::code(status)).unwrap_or(FAILED), error)
 }
 

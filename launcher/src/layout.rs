@@ -118,7 +118,7 @@ fn here(size: u32, wanted: u32, per_host: Option<u32>) -> Result<u32, Error> {
             let (what, count) = if wanted > 1 { ("nodes", wanted) } else { ("host", 1) };
             Err(Error::new(format!("{size} PEs do not fit on {count} {what} with -N {each}"))
                 .because(format!("{count} x {each} = {}", u64::from(each) * u64::from(count)))
-                .fix("name more hosts with -H, or a larger -N, or say --oversubscribe"))
+                .fix("name more hosts with -H, or a larger -N, or add --oversubscribe"))
         }
         _ => Ok(size.div_ceil(block)),
     }

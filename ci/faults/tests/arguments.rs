@@ -110,7 +110,7 @@ fn a_static_variable_of_a_node_that_does_not_share_them_is_named_as_one() {
     let ended = Job::new("-n 2").run_where(1, "SHMEM_STATICS=0", &program("student.c"), &["static"]).expect(1);
     ended.says(&[
         "PE 0 of 2: shmem_int_p: dest (4 bytes at 0x",
-        "it is a static variable, and another PE of this node does not share its own ones",
+        "it is a static variable, and another PE of this node does not share its static variables",
         "one value of SHMEM_STATICS on all PEs",
     ]);
 }

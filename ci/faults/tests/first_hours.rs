@@ -58,7 +58,7 @@ fn hours_5_mistakes_on_the_command_line_have_a_fix_and_no_tip_that_leads_astray(
     for (arguments, status, words) in [
         (&["-n", "abc", "true"][..], 2, "abc is no number"),
         (&["-n", "-1", "true"], 2, "a job has 1 to "),
-        (&["--check", "2", "true"], 2, "SHMEM_CHECK=2 oshrun"),
+        (&["--check", "3", "true"], 2, "SHMEM_CHECK=3 oshrun"),
         (&["--race", "true"], 2, "compile with oshcc --race"),
         (&["--timeout", "1m", "true"], 2, "1m is no number of seconds"),
         (&["--nosuch", "true"], 2, "unexpected argument '--nosuch'"),

@@ -33,8 +33,8 @@ pub struct PePlace {
 
 /// The processors of each of `pes` PEs that share those allowed.
 ///
-/// PEs are spread evenly: up to as many as there are cores each has cores of its own, as far from each other as the
-/// number of PEs lets them be; beyond that they take turns around the cores. Processors that the node does not know, and
+/// PEs are spread evenly: as long as there are enough cores each has one core of its own, as far from the others as the
+/// number of PEs lets it be; beyond that they take turns around the cores. Processors that the node does not know, and
 /// an empty list, bind to nothing.
 pub fn processors(node: &Node, allowed: &[u32], pes: usize, bind: Bind, map: Map) -> Vec<Vec<u32>> {
     let usable: Vec<&Processor> = node.processors.iter().filter(|p| allowed.contains(&p.cpu)).collect();

@@ -54,7 +54,7 @@ const ORDERS: &[(&[&str], &str)] = &[
 
 /// Options that some try, and the variables of the library that stand for them.
 const VARIABLES: &[(&str, &str)] = &[
-    ("--check", "SHMEM_CHECK=2"),
+    ("--check", "SHMEM_CHECK=3"),
     ("--debug", "SHMEM_DEBUG=1"),
     ("--info", "SHMEM_INFO=1"),
     ("--transport", "SHMEM_TRANSPORT=tcp"),

@@ -67,7 +67,7 @@ pub fn meant(job: Option<u32>) -> Result<u32, Error> {
         (None, [only]) => Ok(*only),
         (_, []) => Err(Error::new("no job of yours runs on this machine")
             .because("a job is seen on the host on which its oshrun runs, by the user who has started it")
-            .fix("look there; a job under another launcher prints who waits for whom with SHMEM_HANG_SECS=10")),
+            .fix("run the command on that host, as that user; a job under another launcher prints who waits for whom with SHMEM_HANG_SECS=10")),
         (Some(job), _) => Err(Error::new(format!("{job} is no running job of yours")).fix(choices(&all))),
         (None, _) => Err(Error::new(format!("{} jobs of yours run here", all.len())).fix(choices(&all))),
     }

@@ -200,7 +200,7 @@ fn load(facts: &Facts) -> Diagnosis {
     if facts.load > usable as f64 / 2.0 {
         Diagnosis::warning(verdict)
             .because("other programs take processors, and PEs that wait for each other are as slow as the slowest one")
-            .fix("wait for them (top), or use fewer PEs; do not believe measurements made now")
+            .fix("wait until these programs end (`top` shows them), or start fewer PEs; measurements made now are not reliable")
     } else {
         Diagnosis::good(verdict)
     }

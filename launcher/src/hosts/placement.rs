@@ -102,7 +102,7 @@ fn too_many(size: u32, most: &[u32]) -> Error {
     let total: u32 = most.iter().fold(0, |total, &most| total.saturating_add(most));
     Error::new(format!("{size} PEs are more than the allocation has processors for"))
         .because(format!("there are {total} on {}", counted_as(most.len(), "host")))
-        .fix(format!("run at most {total} PEs, ask the scheduler for more, or say --oversubscribe"))
+        .fix(format!("run at most {total} PEs, ask the scheduler for more, or add --oversubscribe"))
 }
 
 #[cfg(test)]

@@ -151,7 +151,7 @@ const PROCESSORS: &[Knob] = &[
         aliases: &[],
         value: Value::Word(&["auto", "spin", "yield", "sleep"]),
         default: "auto",
-        doc: "how a wait begins: by looks of up to 160 us (spin), or by yields (yield and sleep, which are the same); then it sleeps",
+        doc: "what a wait does first: spin polls for up to 160 us, then yields, then sleeps; yield and sleep, which mean the same, do not poll first",
         apply: |settings, reading| {
             let ways = [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep];
             reading.word(&["auto", "spin", "yield", "sleep"]).map(|way| settings.wait = ways[way])
@@ -195,8 +195,8 @@ const NETWORKS: &[Knob] = &[
         name: "SHMEM_RAILS",
         aliases: &["SHMEM_TCP_RAILS"],
         value: Value::Number,
-        default: "over libfabric's cards, the node's cards divided by its PEs, and all of them for the first PE of a node; otherwise 1",
-        doc: "cards (over TCP: connections), at most 64, over libfabric 8, over which long transfers of a PE are spread; 0 counts as 1",
+        default: "over libfabric with cards: all cards for the first PE of a node, cards divided by PEs for the others; otherwise 1",
+        doc: "number of cards (over TCP: connections) that carry the long transfers of a PE; at most 64, over libfabric 8; 0 counts as 1",
         apply: |settings, reading| reading.number(64).map(|rails| settings.rails = Some(rails.max(1) as u16)),
     },
     Knob {

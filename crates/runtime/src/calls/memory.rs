@@ -179,7 +179,7 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
         FailedAllocation::everywhere(
             Error::new(format!("{CALL}: {count} elements of {size} bytes are more than there are addresses"))
                 .because("the product of both arguments overflows a size_t")
-                .fix("look how the program computes the arguments: one of them may have been negative"),
+                .fix("check how the program computes the arguments: one of them may be negative"),
         )
         .say();
     }

@@ -214,7 +214,7 @@ pub(crate) fn too_long(call: &str, argument: &str, address: usize) -> ! {
         &Error::new(format!("{call}: {argument} at {address:#x} reaches beyond the address space"))
             .because("its count, stride or offset, multiplied by the size of an element, leads round the address space")
             .fix(
-                "look how the program computes the count, the stride or the offset: it was negative, or it overflowed",
+                "check how the program computes the count, the stride or the offset: it is negative, or has overflowed",
             ),
     )
 }
@@ -225,7 +225,7 @@ pub(crate) fn negative(call: &str, argument: &str, count: usize) -> ! {
     fail(
         &Error::new(format!("{call}: {argument} is {count}, more than half of all addresses"))
             .because(format!("as a signed number it is {}", count as isize))
-            .fix(format!("look how the program computes {argument}: it was negative, or it overflowed")),
+            .fix(format!("check how the program computes {argument}: it is negative, or has overflowed")),
     )
 }
 

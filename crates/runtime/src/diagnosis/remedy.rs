@@ -39,7 +39,7 @@ const OF_MODULE: &str = "In Fortran variables with SAVE and those of modules are
                          with SAVE. If the elements of a section lie apart, a dummy argument such as u(n) is a private copy of \
                          it";
 
-/// For a static variable of a node on which one PE does not share its own ones.
+/// For a static variable of a node on which one PE does not share its static variables.
 pub(super) fn unshared(call: &str) -> String {
     let heap = if is_fortran(call) { "SHPALLOC" } else { "shmem_malloc" };
     format!("run one program with one value of SHMEM_STATICS on all PEs, or pass memory of {heap}")

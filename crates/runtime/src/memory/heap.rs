@@ -288,14 +288,14 @@ impl SymmetricHeap {
                 "the symmetric heap has {}, and alignments up to that size",
                 size::display(self.capacity())
             ))
-            .fix("look how the program computes the alignment, or use a smaller one")
+            .fix("check how the program computes the alignment, or use a smaller one")
     }
 
     fn exhausted(&self, call: &str, bytes: u64, align: u64, full: &Exhausted) -> Error {
         if bytes > i64::MAX as u64 {
             return Error::new(format!("{call}: the size is {bytes} bytes, more than half of all addresses"))
                 .because(format!("as a signed number it is {}", bytes as i64))
-                .fix("look how the program computes the size: it was negative, or it overflowed");
+                .fix("check how the program computes the size: it is negative, or has overflowed");
         }
         let (cap, fix) = if self.limited {
             ("SHMEM_SYMMETRIC_SIZE", "set SHMEM_SYMMETRIC_SIZE to what each PE needs in all, or allocate less")

@@ -54,7 +54,7 @@ pub(super) fn no_block(life: &LibraryState, call: &'static str, ptr: *mut c_void
         errors::fail(
             &Error::new(format!("{call}: no block begins at {ptr:p}"))
                 .because("it lies behind all blocks that the symmetric heap has ever had")
-                .fix("pass what shmem_malloc or its kin returned"),
+                .fix("pass the address that the symmetric allocation returned"),
         );
     }
     let whose = if FAST.statics.holds(ptr as usize, 1) {
@@ -67,8 +67,8 @@ pub(super) fn no_block(life: &LibraryState, call: &'static str, ptr: *mut c_void
         "it is memory of malloc, of the stack or of a library"
     };
     errors::fail(
-        &Error::new(format!("{call}: {ptr:p} is not in the symmetric heap"))
-            .because(whose)
-            .fix("pass what shmem_malloc or its kin returned on this PE; memory of malloc goes to free"),
+        &Error::new(format!("{call}: {ptr:p} is not in the symmetric heap")).because(whose).fix(
+            "pass the address that the symmetric allocation returned on this PE; release memory of malloc with free",
+        ),
     )
 }

@@ -57,7 +57,8 @@ pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: u
     } else if is_constant(address) {
         error.because("it is a constant of the program, and only static variables that are not const are symmetric")
     } else if statics_len == 0 && is_shared_in_vain(address) {
-        let error = error.because("it is a static variable, and another PE of this node does not share its own ones");
+        let error =
+            error.because("it is a static variable, and another PE of this node does not share its static variables");
         fail(&error.fix(remedy::unshared(call)))
     } else {
         error.because("it is neither in the symmetric heap nor a static variable of the program")
