@@ -1,6 +1,6 @@
 //! Rules of the house that a compiler does not know: no circle of imports, no file too long to read, no SAFETY sentence that only
-//! relays, no comment that hides its subject, no type name and no word of the glossary with two meanings, no word that the glossary
-//! has given up, no path to nothing, no provider's name outside its crate and the one table.
+//! relays, no comment that hides its subject, no act that is called like a question, no type name and no word of the glossary with two
+//! meanings, no word that the glossary has given up, no path to nothing, no provider's name outside its crate and the one table.
 
 mod glossary;
 mod imports;
@@ -34,6 +34,7 @@ const RULES: &[Rule] = &[
     rule("long", "a file has more than 400 lines", lines::long),
     rule("relay", "a SAFETY sentence names no promise of its own", lines::relays),
     rule("subject", "a comment begins with a free relative instead of its subject", lines::subjects),
+    rule("question", "a function that changes its object is called like a question", lines::questions),
     rule("name", "one type name has several meanings", glossary::types),
     rule("word", "a word of the glossary names files of several packages", glossary::files),
     rule("vocabulary", "a word stands there that the glossary has given up", vocabulary::given_up),

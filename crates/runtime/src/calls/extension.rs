@@ -56,7 +56,7 @@ pub unsafe fn quiet_test<V: Via>(via: V) -> c_int {
 /// See [`quiet_test`].
 pub unsafe fn fence_test<V: Via>(via: V) -> c_int {
     // SAFETY: the caller promises that the context has not been destroyed.
-    answer(via.call(), unsafe { order::is_fenced(via) })
+    answer(via.call(), unsafe { order::try_fence(via) })
 }
 
 /// A thread wants resources of its own: it needs none.

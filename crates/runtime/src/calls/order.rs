@@ -74,13 +74,13 @@ pub(crate) unsafe fn is_quiet<V: Via>(via: V) -> bool {
     !FAST.orders_more() || via.context().is_quiet(via.call())
 }
 
-/// Whether a fence would return at once; it is made then.
+/// Makes a fence if it would return at once. Returns whether it is made.
 ///
 /// # Safety
 /// See [`fence`].
-pub(crate) unsafe fn is_fenced<V: Via>(via: V) -> bool {
+pub(crate) unsafe fn try_fence<V: Via>(via: V) -> bool {
     store_fence();
-    !FAST.orders_more() || via.context().is_fenced(via.call())
+    !FAST.orders_more() || via.context().try_fence(via.call())
 }
 
 /// Completes what was issued to `n` PEs.

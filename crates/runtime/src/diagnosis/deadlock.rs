@@ -207,7 +207,7 @@ pub(crate) fn begin() {
 pub(crate) fn end() {
     let questions = OBSERVER.lock().network.take();
     if let Some(mut questions) = questions
-        && !questions.have_answers(Duration::from_secs(10))
+        && !questions.await_answers(Duration::from_secs(10))
     {
         // Late answers still find their room.
         core::mem::forget(questions);
@@ -266,7 +266,7 @@ fn read_nodes(observer: &mut Observer, job: &Membership, here: NodeWord) -> Opti
     if let Some(questions) = &mut observer.network
         && questions.are_asked
     {
-        if !questions.have_answers(Duration::ZERO) {
+        if !questions.await_answers(Duration::ZERO) {
             return None;
         }
         questions.are_asked = false;
@@ -324,7 +324,7 @@ fn elsewhere(observer: &mut Observer, job: &Membership) -> Vec<Witness> {
     let Some(questions) = observer.network.as_mut().filter(|_| !others.is_empty()) else { return Vec::new() };
     let (words, offset) = (RECORDS_BYTES / 8, control::offset(&raw const ControlBlock::own().records));
     questions.ask((0..).zip(others.iter().copied()), words, offset);
-    if !questions.have_answers(Duration::from_secs(10)) {
+    if !questions.await_answers(Duration::from_secs(10)) {
         // Late answers still find their room, and are not taken for words of nodes.
         core::mem::forget(observer.network.take());
         return Vec::new();

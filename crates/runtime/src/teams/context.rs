@@ -218,9 +218,9 @@ impl ContextHandle {
         self.busy_lane(call).is_none_or(ContextLane::is_complete)
     }
 
-    /// Whether it is ordered.
-    pub(crate) fn is_fenced(self, call: &'static str) -> bool {
-        self.busy_lane(call).is_none_or(ContextLane::is_fenced)
+    /// Makes a fence if it would return at once. Returns whether it is made.
+    pub(crate) fn try_fence(self, call: &'static str) -> bool {
+        self.busy_lane(call).is_none_or(ContextLane::try_fence)
     }
 
     /// Orders what was issued on it between nodes.

@@ -97,8 +97,8 @@ impl MockEnd {
         }
     }
 
-    /// Whether there is no room, or the peer is still being connected.
-    fn is_busy(&mut self, to: usize) -> bool {
+    /// Counts an attempt. Returns whether it is refused: there is no room, or the peer is still being connected.
+    fn refuses(&mut self, to: usize) -> bool {
         let most = self.nature.connects_for;
         let refused = self.refusals.entry(to).or_default();
         *refused = (*refused + 1).min(most + 1);
@@ -127,7 +127,7 @@ impl MockEnd {
         if n > self.nature.longest {
             broken(&format!("an operation of {n} bytes where {} is the longest", self.nature.longest));
         }
-        if self.is_busy(operation.to) {
+        if self.refuses(operation.to) {
             return -(fi::FI_EAGAIN as isize);
         }
         if operation.context != 0 {

@@ -71,6 +71,18 @@ pub(super) fn subjects(sources: &[SourceFile]) -> Vec<Breach> {
     })
 }
 
+/// Beginnings of names that ask. A reader expects that the answer can be asked for twice.
+const QUESTIONS: &[&str] = &["is_", "are_", "was_", "has_", "have_", "may_", "can_"];
+
+/// Functions that are called like questions and take their object to change it.
+pub(super) fn questions(sources: &[SourceFile]) -> Vec<Breach> {
+    each_line(sources, |line| {
+        let name = line.split_once("fn ")?.1;
+        let asks = QUESTIONS.iter().any(|begin| name.starts_with(begin));
+        (asks && name.split_once('(')?.1.starts_with("&mut self")).then_some(())
+    })
+}
+
 fn each_line(sources: &[SourceFile], breaks: impl Fn(&str) -> Option<()>) -> Vec<Breach> {
     let breaks = &breaks;
     let of_file = |source: &'_ SourceFile| {
@@ -105,6 +117,19 @@ mod tests {
             "// SAFETY: as for `send`; the kernel writes the place.",
         ] {
             assert_eq!(found(relays, text), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_act_that_is_called_like_a_question_is_found() {
+        for (text, breaches) in [
+            ("    fn is_due(&mut self) -> bool {", 1),
+            ("pub(super) fn has_ended(&mut self, token: usize) -> bool {", 1),
+            ("    fn is_due(&self) -> bool {", 0),
+            ("    fn take_end(&mut self, token: usize) -> bool {", 0),
+            ("    fn island(&mut self) {", 0),
+        ] {
+            assert_eq!(found(questions, text), breaches, "{text}");
         }
     }
 

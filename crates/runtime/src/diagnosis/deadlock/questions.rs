@@ -42,8 +42,8 @@ impl Questions {
         }
     }
 
-    /// Whether all answers are there; waits for them at most so long. An error means that there will be none.
-    pub(super) fn have_answers(&mut self, most: Duration) -> bool {
+    /// Waits for all answers, at most so long. Returns whether they are there. An error means that there will be none.
+    pub(super) fn await_answers(&mut self, most: Duration) -> bool {
         let begin = Instant::now();
         loop {
             let is_well = self.lane.progress().is_ok();

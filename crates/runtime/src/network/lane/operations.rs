@@ -321,8 +321,8 @@ impl ContextLane {
         planted!("fence-forgotten", self.lane.fence().is_ok(), true)
     }
 
-    /// Whether [`ContextLane::fence`] would return at once; it is made then.
-    pub(crate) fn is_fenced(&self) -> bool {
+    /// Makes the fence if [`ContextLane::fence`] would return at once. Returns whether it is made.
+    pub(crate) fn try_fence(&self) -> bool {
         if self.near.load(Relaxed) || self.lane.fence().is_err() { self.is_complete() } else { true }
     }
 
