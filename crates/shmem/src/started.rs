@@ -232,7 +232,8 @@ impl Team<'_> {
         unsafe { self.start(CALL, (dest, source), |team, (dest, source)| team.fcollect(dest, source)) }
     }
 
-    /// [`collect`](Self::collect) as a future, which gives how many elements there are in all.
+    /// [`collect`](Self::collect) as a future, which gives how many elements there are in all. All members start one: it ends with a
+    /// synchronisation, which does not meet that of a [`collect`](Self::collect) that waits.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
