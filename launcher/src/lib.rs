@@ -53,6 +53,7 @@ mod scratch;
 mod screen;
 mod signals;
 mod subtree;
+mod symbol_names;
 mod terminal_stops;
 mod tool_job;
 mod verdict;

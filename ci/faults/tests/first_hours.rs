@@ -35,7 +35,7 @@ fn hours_1_memory_that_was_not_had_is_named() {
 
 #[test]
 fn hours_2_a_length_of_minus_one_is_named_as_such() {
-    let words = ["shmem_putmem: nelems is 18446744073709551615", "as a signed number it is -1", "it was negative"];
+    let words = ["shmem_putmem: nelems is 18446744073709551615", "as a signed number it is -1", "it is negative"];
     mistake("-n 1", "negative").expect(1).says(&words);
 }
 
@@ -44,6 +44,14 @@ fn hours_3_a_backtrace_begins_with_the_program() {
     let job = Job::new("-n 1").env("SHMEM_BACKTRACE", "1");
     let ended = job.run(&program("first_hours.c"), ["null"]).expect(1).says(&["called from: main", "first_hours.c:"]);
     assert!(!ended.stderr.contains("<unknown>"), "{ended}");
+}
+
+#[test]
+fn hours_3_a_backtrace_names_functions_of_cpp_as_their_source_does() {
+    let job = Job::new("-n 1").env("SHMEM_BACKTRACE", "1");
+    job.run(&program("templates.cc"), [""; 0])
+        .expect(1)
+        .says(&["called from: void heat::send<double>(double*, double, int)"]);
 }
 
 #[test]

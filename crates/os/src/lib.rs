@@ -13,6 +13,7 @@ macro_rules! syscall {
 pub mod bystanders;
 pub mod cache;
 mod cgroup;
+pub mod cpp;
 pub mod cpus;
 pub mod descriptors;
 mod executable;

@@ -2,7 +2,8 @@
 
 use std::panic::Location;
 
-use addr2line::Loader;
+use addr2line::gimli::DW_LANG_C_plus_plus;
+use addr2line::{Loader, demangle};
 use oxshmem_base::names;
 use oxshmem_os::program;
 
@@ -87,6 +88,9 @@ fn in_source(symbol: &str) -> String {
     match rustc_demangle::try_demangle(symbol).ok().filter(|_| standard::in_rust()) {
         // Without the hash.
         Some(name) => format!("{name:#}"),
-        None => names::of_cpp(symbol),
+        None => {
+            let name = names::of_cpp(symbol);
+            demangle(&name, DW_LANG_C_plus_plus).unwrap_or(name)
+        }
     }
 }

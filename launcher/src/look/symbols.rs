@@ -5,9 +5,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use addr2line::Loader;
-use oxshmem_base::names;
 
 use super::maps::Maps;
+use crate::symbol_names;
 
 /// The files whose symbols have been read.
 #[derive(Default)]
@@ -81,8 +81,7 @@ impl Symbols {
         let file = self.file(&path)?;
         let probe = address.checked_sub(bias(&path, base))?;
         let symbol = file.find_symbol_info(probe)?;
-        let name = addr2line::demangle_auto(symbol.name().into(), None);
-        let name = names::of_cpp(names::in_source(&name));
+        let name = symbol_names::of_variable(symbol.name());
         Some(match probe - symbol.address() {
             0 => name,
             offset => format!("{name}+{offset}"),

@@ -1,7 +1,8 @@
 //! Names of static variables in the story of a run.
 
 use addr2line::Loader;
-use oxshmem_base::names;
+
+use crate::symbol_names;
 
 /// The beginning of a place among the static variables, as the simulated network writes it.
 const PLACE: &str = "Statics+0x";
@@ -28,8 +29,7 @@ impl StaticNames {
     fn name(&self, offset: u64) -> Option<String> {
         let address = self.start.checked_add(offset)?;
         let symbol = self.file.find_symbol_info(address)?;
-        let name = addr2line::demangle_auto(symbol.name().into(), None);
-        let name = names::of_cpp(names::in_source(&name));
+        let name = symbol_names::of_variable(symbol.name());
         Some(match address - symbol.address() {
             0 => format!("`{name}`"),
             byte => format!("`{name}` from its byte {byte}"),

@@ -3,6 +3,7 @@
 use std::backtrace::Backtrace;
 
 use crate::start::state;
+use oxshmem_os::cpp;
 
 /// The program's part of the caller's stack in lines of their own, if the user wants to see it.
 pub(super) fn wanted() -> String {
@@ -32,6 +33,7 @@ fn program_part(all: &str) -> String {
     let begin = frames.iter().rposition(|(name, _)| is_library(name)).map_or(0, |last| last + 1);
     let end = frames.iter().position(|(name, _)| *name == "main").map_or(frames.len(), |main| main + 1);
     let line = |(name, place): &(&str, Option<&str>)| {
+        let name = cpp::in_source(name).unwrap_or_else(|| (*name).to_owned());
         let place = place.map_or_else(String::new, |place| format!(" ({place})"));
         format!("\n  called from: {name}{place}")
     };

@@ -11,7 +11,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::OnceLock;
 
 use oxshmem_base::{names, size};
-use oxshmem_os::{program, statics};
+use oxshmem_os::{cpp, program, statics};
 
 /// A table of symbols or names that is longer is left alone.
 const LONGEST: u64 = 1 << 30;
@@ -98,7 +98,7 @@ impl SymbolTable {
             }
             None => (end > size).then(|| {
                 let size = size::counted(size);
-                let name = names::of_cpp(&variable.name);
+                let name = in_source(&variable.name);
                 format!("the variable `{name}` has {size} and the transfer ends at its byte {end}")
             }),
         }
@@ -140,8 +140,14 @@ fn nearest(before: &[ProgramVariable], behind: &[ProgramVariable], start: u64) -
         0 => "there".to_owned(),
         _ => format!("{} {side} that address", size::counted(distance)),
     };
-    let name = names::of_cpp(&variable.name);
+    let name = in_source(&variable.name);
     Some((distance, format!("`{name}` ({}) {happens} {place}", size::counted(variable.size))))
+}
+
+/// The name of a variable in the program's source.
+fn in_source(symbol: &str) -> String {
+    let name = names::of_cpp(symbol);
+    cpp::in_source(&name).unwrap_or(name)
 }
 
 /// The variables in a file of the format ELF, 64 bits.
