@@ -16,6 +16,7 @@ mod datagram;
 mod end;
 mod entries;
 mod nature;
+mod natures;
 mod objects;
 mod operation;
 mod queue;

@@ -1,5 +1,5 @@
 //! Conformance over personas: a libfabric whose providers demand and promise what those of cards do, and misreport what public issues
-//! say that they misreport (`crates/transport-ofi/examples/personas`, natures in `crates/transport-ofi/src/mock/nature.rs`).
+//! say that they misreport (`crates/transport-ofi/examples/personas`, natures in `crates/transport-ofi/src/mock/natures.rs`).
 
 use oxshmem_faults::is_long;
 

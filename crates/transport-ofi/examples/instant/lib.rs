@@ -17,6 +17,8 @@ mod datagram;
 mod entries;
 #[path = "../personas/exports.rs"]
 pub mod exports;
+#[path = "../../src/mock/nature.rs"]
+mod nature;
 #[path = "../../src/mock/objects.rs"]
 mod objects;
 #[path = "../../src/mock/operation.rs"]
@@ -27,7 +29,7 @@ mod transfer;
 mod wire;
 
 mod end;
-mod nature;
+mod natures;
 mod queue;
 
 use std::ffi::{c_int, c_void};

@@ -15,6 +15,8 @@ mod end;
 mod entries;
 #[path = "../../src/mock/nature.rs"]
 mod nature;
+#[path = "../../src/mock/natures.rs"]
+mod natures;
 #[path = "../../src/mock/objects.rs"]
 mod objects;
 #[path = "../../src/mock/operation.rs"]

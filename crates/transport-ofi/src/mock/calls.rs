@@ -9,7 +9,7 @@ use oxshmem_libfabric_sys as fi;
 use super::datagram::EndName;
 use super::end::MockEnd;
 use super::entries::domain_name;
-use super::nature::NATURES;
+use super::natures::NATURES;
 use super::objects::{MEMORY, base, close_endpoint, close_memory, close_nothing, end_of, leak, object};
 use super::operation::Registered;
 use super::{atomic, broken, queue, transfer, wire};

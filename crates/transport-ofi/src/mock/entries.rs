@@ -6,7 +6,8 @@ use std::ptr;
 
 use oxshmem_libfabric_sys as fi;
 
-use super::nature::{NATURES, Nature};
+use super::nature::Nature;
+use super::natures::NATURES;
 
 /// An entry with its attributes; the entry comes first, so that its address is the whole's.
 #[repr(C)]

@@ -17,7 +17,7 @@ use super::calls::open_fabric;
 use super::card::MockCard;
 use super::end::{MockEnd, MockPending};
 use super::entries::{dupinfo, freeinfo, getinfo};
-use super::nature::NATURES;
+use super::natures::NATURES;
 use super::objects::end_of;
 use super::operation::MockEffect;
 use super::transfer::CONSTANTS;
