@@ -19,12 +19,9 @@ pub(crate) unsafe extern "C" fn cq_open(
 ) -> c_int {
     // SAFETY: a domain of this library, and the caller's variable.
     unsafe {
-        let (mut ops, mut fid) = (zeroed::<fi::fi_ops_cq>(), zeroed::<fi::fid_cq>());
-        ops.read = Some(cq_read);
-        fid.fid = base(close_nothing);
-        (*fid.fid.ops).control = Some(descriptor);
-        fid.ops = leak(ops);
-        *cq = object(fid, end_of(domain), 0);
+        let (ops, fid) = (leak(fi::fi_ops_cq { read: Some(cq_read), ..zeroed() }), base(close_nothing));
+        (*fid.ops).control = Some(descriptor);
+        *cq = object(fi::fid_cq { fid, ops }, end_of(domain), 0);
     }
     0
 }

@@ -52,11 +52,8 @@ pub(super) unsafe extern "C" fn query(
 /// The atomics of an endpoint.
 pub(super) fn table() -> fi::fi_ops_atomic {
     // SAFETY: every member of the table is an optional function, for which zero is a value.
-    let mut ops: fi::fi_ops_atomic = unsafe { std::mem::zeroed() };
-    ops.writemsg = Some(update);
-    ops.readwritemsg = Some(fetch);
-    ops.compwritemsg = Some(compare);
-    ops
+    let none: fi::fi_ops_atomic = unsafe { std::mem::zeroed() };
+    fi::fi_ops_atomic { writemsg: Some(update), readwritemsg: Some(fetch), compwritemsg: Some(compare), ..none }
 }
 
 unsafe extern "C" fn update(ep: *mut fi::fid_ep, message: *const fi::fi_msg_atomic, flags: u64) -> isize {

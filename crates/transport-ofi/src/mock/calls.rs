@@ -26,12 +26,8 @@ pub(super) unsafe extern "C" fn open_fabric(
         let name = CStr::from_ptr((*attr).prov_name);
         let nature = NATURES.iter().find(|nature| nature.name == name).expect("a provider of this library");
         let end = leak(MockEnd::new(nature, wire::next_name()));
-        let mut ops: fi::fi_ops_fabric = zeroed();
-        ops.domain = Some(open_domain);
-        let mut fid: fi::fid_fabric = zeroed();
-        fid.fid = base(close_nothing);
-        fid.ops = leak(ops);
-        *fabric = object(fid, end, 0);
+        let ops = leak(fi::fi_ops_fabric { domain: Some(open_domain), ..zeroed() });
+        *fabric = object(fi::fid_fabric { fid: base(close_nothing), ops, api_version: 0 }, end, 0);
     }
     0
 }
@@ -48,19 +44,16 @@ unsafe extern "C" fn open_domain(
         let card = (0..end.nature.cards).position(|card| *domain_name(end.nature, card) == *name);
         let Some(card) = card.filter(|&card| card < 3) else { return -libc::ENODEV };
         end.domain = card;
-        let mut ops: fi::fi_ops_domain = zeroed();
-        ops.av_open = Some(av_open);
-        ops.cq_open = Some(queue::cq_open);
-        ops.cntr_open = Some(queue::cntr_open);
-        ops.endpoint = Some(endpoint);
-        ops.query_atomic = Some(atomic::query);
-        let mut memory: fi::fi_ops_mr = zeroed();
-        memory.regattr = Some(regattr);
-        let mut fid: fi::fid_domain = zeroed();
-        fid.fid = base(close_nothing);
-        fid.ops = leak(ops);
-        fid.mr = leak(memory);
-        *domain = object(fid, end, 0);
+        let ops = leak(fi::fi_ops_domain {
+            av_open: Some(av_open),
+            cq_open: Some(queue::cq_open),
+            cntr_open: Some(queue::cntr_open),
+            endpoint: Some(endpoint),
+            query_atomic: Some(atomic::query),
+            ..zeroed()
+        });
+        let mr = leak(fi::fi_ops_mr { regattr: Some(regattr), ..zeroed() });
+        *domain = object(fi::fid_domain { fid: base(close_nothing), ops, mr }, end, 0);
     }
     0
 }
@@ -73,11 +66,8 @@ unsafe extern "C" fn av_open(
 ) -> c_int {
     // SAFETY: a domain of this library, and the caller's variable.
     unsafe {
-        let (mut ops, mut fid) = (zeroed::<fi::fi_ops_av>(), zeroed::<fi::fid_av>());
-        ops.insert = Some(insert);
-        fid.fid = base(close_nothing);
-        fid.ops = leak(ops);
-        *av = object(fid, end_of(domain), 0);
+        let ops = leak(fi::fi_ops_av { insert: Some(insert), ..zeroed() });
+        *av = object(fi::fid_av { fid: base(close_nothing), ops }, end_of(domain), 0);
     }
     0
 }
@@ -111,17 +101,12 @@ unsafe extern "C" fn endpoint(
 ) -> c_int {
     // SAFETY: a domain and an entry of this library, and the caller's variable.
     unsafe {
-        let (mut cm, mut fid) = (zeroed::<fi::fi_ops_cm>(), zeroed::<fi::fid_ep>());
-        cm.getname = Some(getname);
-        fid.fid = base(close_endpoint);
-        fid.cm = leak(cm);
-        fid.msg = leak(transfer::messages());
-        fid.rma = leak(transfer::puts_and_gets());
+        let cm = leak(fi::fi_ops_cm { getname: Some(getname), ..zeroed() });
+        let (msg, rma) = (leak(transfer::messages()), leak(transfer::puts_and_gets()));
         // An endpoint that was not asked for atomics has none.
-        if (*info).caps & fi::FI_ATOMIC != 0 {
-            fid.atomic = leak(atomic::table());
-        }
-        *ep = object(fid, end_of(domain), 0);
+        let has_atomics = (*info).caps & fi::FI_ATOMIC != 0;
+        let atomic = if has_atomics { leak(atomic::table()) } else { ptr::null_mut() };
+        *ep = object(fi::fid_ep { fid: base(close_endpoint), cm, msg, rma, atomic, ..zeroed() }, end_of(domain), 0);
     }
     0
 }
@@ -161,13 +146,11 @@ unsafe extern "C" fn regattr(
         let enabled = end.nature.mr_mode & fi::FI_MR_ENDPOINT == 0;
         let (base_address, len) = (iov.iov_base.expose_provenance(), iov.iov_len);
         memory.insert(key, Registered { base: base_address, len, enabled, bound: false });
-        let mut fid: fi::fid_mr = zeroed();
-        fid.fid = base(close_memory);
-        fid.fid.fclass = MEMORY;
-        fid.key = if enabled { key } else { fi::FI_KEY_NOTAVAIL };
-        fid.mem_desc = ptr::without_provenance_mut(key as usize);
         drop(memory);
-        *mr = object(fid, end, key);
+        let fid = fi::fid { fclass: MEMORY, ..base(close_memory) };
+        let (mem_desc, known) =
+            (ptr::without_provenance_mut(key as usize), if enabled { key } else { fi::FI_KEY_NOTAVAIL });
+        *mr = object(fi::fid_mr { fid, mem_desc, key: known }, end, key);
     }
     0
 }

@@ -39,13 +39,8 @@ pub(super) fn leak<T>(table: T) -> *mut T {
 pub(super) fn base(close: unsafe extern "C" fn(*mut fi::fid) -> c_int) -> fi::fid {
     // SAFETY: every member of a table is an optional function, for which zero is a value.
     unsafe {
-        let mut ops: fi::fi_ops = zeroed();
-        ops.close = Some(close);
-        ops.bind = Some(bind);
-        ops.control = Some(control);
-        let mut fid: fi::fid = zeroed();
-        fid.ops = leak(ops);
-        fid
+        let ops = leak(fi::fi_ops { close: Some(close), bind: Some(bind), control: Some(control), ..zeroed() });
+        fi::fid { ops, ..zeroed() }
     }
 }
 

@@ -21,12 +21,8 @@ pub(super) unsafe extern "C" fn cq_open(
         if (*attr).wait_obj != fi::FI_WAIT_NONE {
             return -fi::FI_ENOSYS;
         }
-        let (mut ops, mut fid) = (zeroed::<fi::fi_ops_cq>(), zeroed::<fi::fid_cq>());
-        ops.read = Some(cq_read);
-        ops.readerr = Some(cq_readerr);
-        fid.fid = base(close_nothing);
-        fid.ops = leak(ops);
-        *cq = object(fid, end_of(domain), 0);
+        let ops = leak(fi::fi_ops_cq { read: Some(cq_read), readerr: Some(cq_readerr), ..zeroed() });
+        *cq = object(fi::fid_cq { fid: base(close_nothing), ops }, end_of(domain), 0);
     }
     0
 }
@@ -40,11 +36,8 @@ pub(super) unsafe extern "C" fn cntr_open(
 ) -> c_int {
     // SAFETY: a domain of this library, and the caller's variable.
     unsafe {
-        let (mut ops, mut fid) = (zeroed::<fi::fi_ops_cntr>(), zeroed::<fi::fid_cntr>());
-        ops.read = Some(cntr_read);
-        fid.fid = base(close_counter);
-        fid.ops = leak(ops);
-        *counter = object(fid, end_of(domain), 0);
+        let ops = leak(fi::fi_ops_cntr { read: Some(cntr_read), ..zeroed() });
+        *counter = object(fi::fid_cntr { fid: base(close_counter), ops }, end_of(domain), 0);
     }
     0
 }

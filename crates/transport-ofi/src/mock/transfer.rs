@@ -16,21 +16,15 @@ pub(super) static CONSTANTS: [u8; 100_000] = [7; 100_000];
 /// The calls of an endpoint for messages.
 pub(super) fn messages() -> fi::fi_ops_msg {
     // SAFETY: zero is a value of every member of a table.
-    let mut ops: fi::fi_ops_msg = unsafe { zeroed() };
-    ops.send = Some(send);
-    ops.recv = Some(receive);
-    ops
+    let none: fi::fi_ops_msg = unsafe { zeroed() };
+    fi::fi_ops_msg { send: Some(send), recv: Some(receive), ..none }
 }
 
 /// Those for puts and gets.
 pub(super) fn puts_and_gets() -> fi::fi_ops_rma {
     // SAFETY: zero is a value of every member of a table.
-    let mut ops: fi::fi_ops_rma = unsafe { zeroed() };
-    ops.write = Some(write);
-    ops.inject = Some(inject);
-    ops.writemsg = Some(writemsg);
-    ops.read = Some(read);
-    ops
+    let none: fi::fi_ops_rma = unsafe { zeroed() };
+    fi::fi_ops_rma { write: Some(write), inject: Some(inject), writemsg: Some(writemsg), read: Some(read), ..none }
 }
 
 unsafe extern "C" fn send(
