@@ -146,6 +146,7 @@ fn fault_P_efa_has_no_atomics() {
 
 /// The error of a put to a PE of this provider whose address is changed.
 fn put_to_changed(provider: &str, change: impl FnOnce(&mut PeAddress)) -> String {
+    let _alone = alone();
     let selection = Selection { provider: Some(provider.into()), pes: 2, ..Selection::default() };
     let [here, there] = [0, 1].map(|me| Ofi::open(&MOCK, me, suite::PATIENCE, &selection).expect("the mock opens"));
     let mut address = PeAddress::decode(1, &there.address()).expect("it is one");
@@ -162,7 +163,6 @@ fn put_to_changed(provider: &str, change: impl FnOnce(&mut PeAddress)) -> String
 /// A node with an older card, or an older libfabric, has EFA's other fabric. Its PEs were waited for, as if they were dead.
 #[test]
 fn fault_P_efa_has_two_fabrics_that_do_not_understand_each_other() {
-    let _alone = alone();
     let error = put_to_changed("mock_efa", |address| address.rails[0].fabric = "efa-direct".into());
     for part in ["PE 1 is on libfabric's fabric efa-direct, this PE on mock_efa", "SHMEM_OFI_FABRIC"] {
         assert!(error.contains(part), "{part}: {error}");
@@ -172,7 +172,6 @@ fn fault_P_efa_has_two_fabrics_that_do_not_understand_each_other() {
 /// The reason was "Success".
 #[test]
 fn an_address_that_is_not_taken_is_of_another_network() {
-    let _alone = alone();
     let error = put_to_changed("mock_orderly", |address| address.rails[0].name = vec![0xFF; 28]);
     for part in ["does not take a peer's address", "it has 28 bytes, and the address of this PE 16", "SHMEM_OFI_FABRIC"]
     {
@@ -208,13 +207,11 @@ fn peers_meet_on_the_rails_that_both_have() {
 /// The thread looks at intervals while a caller only issues, and would else be woken by each completion.
 #[test]
 fn operations_that_were_issued_since_the_last_look_are_seen_once() {
-    let _alone = alone();
     one_sided("mock_orderly", 1, |lane, _| {
         let take_issued = || lane.fabric.net.lock().take_issued();
         take_issued();
         assert!(!take_issued(), "nothing was issued");
-        // SAFETY: the source stays.
-        unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), 8)) };
+        lane.put(DATA, &SOURCE[..8]);
         assert!(take_issued() && !take_issued());
         lane.quiet();
         assert!(!take_issued(), "a completion is no issue");
@@ -223,15 +220,12 @@ fn operations_that_were_issued_since_the_last_look_are_seen_once() {
 
 #[test]
 fn a_fence_waits_for_other_rails_and_for_nothing_else() {
-    let _alone = alone();
     one_sided("mock_orderly", 2, |lane, ends| {
-        // SAFETY: the source stays.
-        unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), LONG)) };
+        lane.put(DATA, &SOURCE);
         assert!(puts_under_way(&ends[1..]) > 0, "the second rail has no share");
         lane.issue(|lane| lane.fence());
         assert_eq!(puts_under_way(&ends[1..]), 0, "a fence left puts of the other rail behind");
-        // SAFETY: copied.
-        unsafe { lane.issue(|lane| lane.put_nbi(FLAG, SOURCE.as_ptr(), 8)) };
+        lane.put(FLAG, &SOURCE[..8]);
         assert_eq!(puts_under_way(ends), 1);
         lane.issue(|lane| lane.fence());
         assert_eq!(puts_under_way(ends), 1, "a fence waited although one rail keeps the order");
@@ -241,14 +235,10 @@ fn a_fence_waits_for_other_rails_and_for_nothing_else() {
 
 #[test]
 fn a_long_put_behind_a_fence_does_not_overtake_by_another_rail() {
-    let _alone = alone();
     one_sided("mock_orderly", 2, |lane, ends| {
-        // SAFETY: the source stays.
-        unsafe {
-            lane.issue(|lane| lane.put_nbi(FLAG, SOURCE.as_ptr(), 8));
-            lane.issue(|lane| lane.fence());
-            lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), LONG));
-        }
+        lane.put(FLAG, &SOURCE[..8]);
+        lane.issue(|lane| lane.fence());
+        lane.put(DATA, &SOURCE);
         let short =
             |put: &&MockPending| matches!(&put.operation.what, MockEffect::Put { bytes: Err((_, 8)) | Ok(_), .. });
         let left = end(ends[0]).pending.iter().filter(short).count();
@@ -261,7 +251,6 @@ fn a_long_put_behind_a_fence_does_not_overtake_by_another_rail() {
 /// The second rail loses its share of the data, and the first one would carry the signal.
 #[test]
 fn a_signal_does_not_follow_data_that_a_rail_has_lost() {
-    let _alone = alone();
     let selection = Selection { atomics: true, ..selection("mock_orderly", 2, 2) };
     one_sided_by(&selection, |lane, ends| {
         let others_second_rail = ends.len() + 1;
@@ -272,8 +261,7 @@ fn a_signal_does_not_follow_data_that_a_rail_has_lost() {
                 lane.fabric.progress();
             }
         };
-        // SAFETY: the source stays.
-        unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), LONG)) };
+        lane.put(DATA, &SOURCE);
         settle();
         // SAFETY: the flag is aligned in the peer's heap.
         unsafe { lane.lane.amo_behind_puts(FLAG, Amo::Add(1)) }.expect("nothing is outstanding");
@@ -291,11 +279,9 @@ fn a_signal_does_not_follow_data_that_a_rail_has_lost() {
 /// The peer's answer to the greeting is lost, which is not sent again.
 #[test]
 fn a_message_that_could_not_be_received_is_not_waited_for() {
-    let _alone = alone();
     one_sided("mock_orderly", 1, |lane, ends| {
         ENDS.lock()[ends[0]].1.damages.store(true, Ordering::Relaxed);
-        // SAFETY: the source stays.
-        unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), 8)) };
+        lane.put(DATA, &SOURCE[..8]);
         let error = lane.lane.progress().expect_err("a message is lost").to_string();
         assert!(error.contains("a message of another PE could not be received"), "{error}");
         assert_eq!(lane.lane.outstanding(), 0);
@@ -305,10 +291,8 @@ fn a_message_that_could_not_be_received_is_not_waited_for() {
 /// A card that breaks while its PE leaves gives all slots for messages back. The PE gave them to it again, without end.
 #[test]
 fn a_pe_that_leaves_does_not_give_a_broken_card_its_slots_again() {
-    let _alone = alone();
     one_sided("mock_orderly", 1, |lane, ends| {
-        // SAFETY: the source stays.
-        unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), 8)) };
+        lane.put(DATA, &SOURCE[..8]);
         lane.quiet();
         lane.fabric.leave();
         ENDS.lock()[ends[0]].1.flushes.store(true, Ordering::Relaxed);
@@ -321,11 +305,9 @@ fn a_pe_that_leaves_does_not_give_a_broken_card_its_slots_again() {
 
 #[test]
 fn a_source_that_the_provider_cannot_map_is_copied() {
-    let _alone = alone();
     one_sided("mock_slingshot", 1, |lane, _| {
         for _ in 0..2 {
-            // SAFETY: the source stays.
-            unsafe { lane.issue(|lane| lane.put_nbi(DATA, CONSTANTS.as_ptr(), CONSTANTS.len())) };
+            lane.put(DATA, &CONSTANTS);
             lane.quiet();
         }
         let mut got = vec![0_u8; CONSTANTS.len()];
@@ -339,11 +321,9 @@ fn a_source_that_the_provider_cannot_map_is_copied() {
 /// Nothing that is complete for the network alone counts as complete, on any rail.
 #[test]
 fn what_is_complete_has_been_read_back_on_every_rail() {
-    let _alone = alone();
     one_sided("mock_local", 2, |lane, ends| {
         for _ in 0..4 {
-            // SAFETY: the source stays.
-            unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), LONG)) };
+            lane.put(DATA, &SOURCE);
             lane.quiet();
             assert_eq!(puts_under_way(ends), 0, "a quiet left puts behind");
         }
@@ -355,13 +335,11 @@ fn what_is_complete_has_been_read_back_on_every_rail() {
 /// A put with a wait behind it takes one message and its acknowledgement, once the program has done so twice; others share a read.
 #[test]
 fn a_put_that_is_waited_for_by_itself_is_acknowledged() {
-    let _alone = alone();
     one_sided("mock_shm", 1, |lane, ends| {
         let carried_by = |puts: usize, n: usize| {
             let before = end(ends[0]).carried;
             for _ in 0..puts {
-                // SAFETY: the source stays.
-                unsafe { lane.issue(|lane| lane.put_nbi(DATA, SOURCE.as_ptr(), n)) };
+                lane.put(DATA, &SOURCE[..n]);
             }
             while !lane.lane.poll_completion().expect("nothing is wrong") {}
             assert_eq!(puts_under_way(ends), 0, "a quiet left puts behind");
@@ -414,7 +392,6 @@ fn rails_begin_with_the_nearest_card_and_only_cards_have_them_unasked() {
 fn fault_P3_who_serves_a_peer_knows_it() {
     const GETS: usize = 100;
     for (provider, in_software) in [("mock_orderly", true), ("mock_slingshot", false)] {
-        let _alone = alone();
         let served = one_sided(provider, 1, |lane, _| {
             for _ in 0..GETS {
                 let mut got = 0u64;

@@ -6,7 +6,7 @@ use oxshmem_transport::{Fabric, Issuer, Lane, LaneOptions, Region, Remote, Segme
 
 use super::super::end::MockPending;
 use super::super::operation::MockEffect;
-use super::{ENDS, MOCK, end, selection};
+use super::{ENDS, MOCK, alone, end, selection};
 use crate::list::Selection;
 use crate::provider::Ofi;
 
@@ -18,6 +18,7 @@ pub(super) fn one_sided(provider: &str, rails: usize, play: impl FnOnce(&Plain<'
 
 /// The same with this selection.
 pub(super) fn one_sided_by(selection: &Selection, play: impl FnOnce(&Plain<'_>, &[usize])) -> usize {
+    let _alone = alone();
     let pes = [0, 1].map(|me| Ofi::open(&MOCK, me, suite::PATIENCE, selection).expect("the mock opens"));
     let ends: Vec<usize> = (0..ENDS.lock().len() / 2).collect();
     let mut memory = [0, 1].map(|_| vec![0u8; LONG + 64]);
@@ -74,6 +75,11 @@ impl Plain<'_> {
     pub(super) fn issue(&self, act: impl FnOnce(&Issuer<'_>)) {
         let wait = |attempt: &mut dyn FnMut() -> bool| while !attempt() {};
         act(&Issuer::new(self.lane, self.fabric.capabilities(), &wait));
+    }
+
+    pub(super) fn put(&self, to: Remote, source: &'static [u8]) {
+        // SAFETY: the source is static.
+        self.issue(|lane| unsafe { lane.put_nbi(to, source.as_ptr(), source.len()) });
     }
 
     pub(super) fn quiet(&self) {
