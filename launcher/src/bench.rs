@@ -27,10 +27,9 @@ use contender::{Contender, JobShape, free_name};
 use measure::{Effort, measure};
 use peers::{MessageCarrier, PeerLibrary};
 
-use crate::results;
-use crate::schedules;
 use crate::scratch::Scratch;
 use crate::wrapper::quoted;
+use crate::{results, schedules};
 
 /// The operations to measure, and the places for the results.
 #[derive(Args)]

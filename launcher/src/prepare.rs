@@ -13,14 +13,13 @@ use oxshmem_topology::cpulist::written;
 use crate::binding::Binding;
 use crate::link::frame::{HostPes, JobDescription};
 use crate::link::remote_shell::{self, SSH_CONNECTION};
-use crate::linked;
 use crate::pe::{self, Bound, Started, Streams};
 use crate::plan::{BindTo, Display, JobPlan, Label, ProgramSpec, Stdin};
 use crate::profile::{self, gathering};
 use crate::program::{self, NOT_EXECUTABLE, NOT_FOUND, Unusable};
 use crate::verdict::counted_as;
 use crate::wrapper::quoted;
-use crate::{input, results};
+use crate::{input, linked, results};
 
 /// The program and the environment of every PE of a host, found before the first one starts.
 pub(crate) struct Prepared {

@@ -4,11 +4,10 @@
 //! runs for longer than its limit is shown with its processes and their stacks, then killed, so that the command goes on.
 
 use std::collections::HashMap;
-use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use oxshmem_faults::GivenTime;
 

@@ -4,9 +4,8 @@
 //! loopback and over a veth `MSG_ZEROCOPY` makes it as well, and says so with every notice, so that a mebibyte took half
 //! as long again there (185 us instead of 124, and 206 instead of 142). What it is worth on a card has not been measured.
 
-use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr;
+use std::{io, ptr};
 
 use crate::limits::PIECES;
 use crate::proto::{MemoryRange, OutputPiece, Probes};

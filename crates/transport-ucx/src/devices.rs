@@ -6,9 +6,8 @@
 //! TCP only. Of those UCX would take the fastest, and a bridge of containers or the end of a pair, which leads to no other
 //! host or goes away while the job runs, says of itself that it is faster than most cards.
 
-use std::fmt;
-use std::fs;
 use std::path::Path;
+use std::{fmt, fs};
 
 use oxshmem_os::interfaces;
 

@@ -6,8 +6,7 @@ use std::process::Command;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
-use oxshmem_transport::suite::MemoryPe;
-use oxshmem_transport::suite::processes;
+use oxshmem_transport::suite::{MemoryPe, processes};
 use oxshmem_transport::{Agreed, Fabric, Participant};
 use oxshmem_transport_ucx::PROVIDER;
 

@@ -1,9 +1,8 @@
 //! This PE's registered memory, and what the processor does to it on behalf of peers. Providers whose target's
 //! processor takes part use this, so that each of them bounds, copies and updates in the same way.
 
-use std::fmt;
-use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use std::{fmt, ptr};
 
 use oxshmem_base::Error;
 

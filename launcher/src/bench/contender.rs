@@ -7,10 +7,9 @@ use std::process::Command;
 use oxshmem_base::Error;
 
 use super::peers::{MessageCarrier, PeerKind, PeerLibrary};
-use crate::arguments;
 use crate::machine::{beside, helper, installed};
 use crate::plan::{BindTo, JobPlan};
-use crate::tool_job;
+use crate::{arguments, tool_job};
 
 pub(crate) const OURS: &str = "oxshmem";
 

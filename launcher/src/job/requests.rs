@@ -9,9 +9,8 @@ use super::agenda::Due;
 use super::inquiry::ReportReason;
 use super::phase::{LAST_WORDS, PhaseTurn};
 use crate::link::frame::AgentOrder;
-use crate::say;
 use crate::signals::{SignalWish, Signals};
-use crate::verdict;
+use crate::{say, verdict};
 
 /// How long the agents' pipes may take to swallow that the job stops.
 const STOP_AFTER: Duration = Duration::from_millis(100);

@@ -15,9 +15,8 @@ use oxshmem_report::units;
 use serde::Deserialize;
 
 use super::event::TraceEvent;
-use super::otf2;
-use super::picture;
 use super::places::behind_verb;
+use super::{otf2, picture};
 use crate::results;
 
 /// The timeline and where its page goes.

@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 use oxshmem_base::Error;
 use oxshmem_os::process;
 
-use super::ScratchFile;
-use super::explain;
 use super::names::StaticNames;
 use super::run::{JobUnderSim, SimulatedRun};
+use super::{ScratchFile, explain};
 
 /// Steps that are looked for if the failing run did not say how many it has.
 const MOST_STEPS: u64 = 1 << 20;

@@ -8,12 +8,11 @@
 
 use std::collections::VecDeque;
 use std::io::Read;
-use std::iter;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::thread;
 use std::time::Instant;
+use std::{iter, thread};
 
 use crate::checks::steps::{CheckStep, STEPS};
 use crate::counts::{CheckCounts, StepResult, finish, table, take_failures};

@@ -1,10 +1,9 @@
 //! The conformance programs across two hosts, and the cable between them, which is pulled.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use oxshmem_faults::{changed, comes_true};
 

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::disk::{entries, link_to};
-use crate::product::library;
 use crate::product::recipe::Recipe;
 use crate::product::strip::strip;
-use crate::product::{descriptions, fortran, installation, notices};
+use crate::product::{descriptions, fortran, installation, library, notices};
 use crate::{Outcome, command, top};
 
 /// The tools, and the other names they answer to.

@@ -3,8 +3,7 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use crate::start::job;
-use crate::start::state;
+use crate::start::{job, state};
 use crate::teams::team::TeamHandle;
 use crate::transfers::range;
 

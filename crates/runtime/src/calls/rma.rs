@@ -7,9 +7,8 @@ use core::ffi::c_int;
 use crate::teams::via::Via;
 use crate::transfers::direct::{near, near_object};
 use crate::transfers::element::{self, copy};
-use crate::transfers::indirect;
 use crate::transfers::length::{self, Cover, bytes};
-use crate::transfers::range;
+use crate::transfers::{indirect, range};
 use crate::wait::Needs;
 
 /// Stores one element. Others may store and load a word (an element of 1, 2, 4 or 8 bytes) at the same time: see [`element`].

@@ -3,10 +3,9 @@
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::collectives;
 use crate::collectives::call::Call;
-use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
+use crate::collectives::{self, node_exchange};
 use crate::diagnosis::{errors, outside};
 use crate::start::state;
 use crate::teams::context::ContextHandle;

@@ -12,12 +12,9 @@ use oxshmem_reduce::{And, Max, Min, Operand, Or, Prod, Sum, Xor};
 use oxshmem_schedule::strided_team::Triplet;
 
 use crate::calls::{order, team as standard};
-use crate::collectives;
-use crate::collectives::active_set;
-use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
-use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
+use crate::collectives::{self, active_set, between_nodes, node_exchange};
 use crate::diagnosis::errors;
 use crate::start::state;
 use crate::teams::leasing;

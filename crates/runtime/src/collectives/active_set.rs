@@ -32,9 +32,7 @@ use crate::collectives::signature::number_of;
 use crate::diagnosis::errors;
 use crate::memory::control::seat::Seat;
 use crate::memory::control::{ControlBlock, SET_PLACES, SETS_BYTES};
-use crate::start::job;
-use crate::start::state;
-use crate::start::threads;
+use crate::start::{job, state, threads};
 #[cfg(not(loom))]
 use crate::teams::leasing;
 use crate::teams::members::Members;

@@ -7,9 +7,8 @@ use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::CollectiveWay;
 
 use crate::collectives::call::Call;
-use crate::collectives::node_exchange;
 use crate::collectives::run::{self, Arrays};
-use crate::collectives::way;
+use crate::collectives::{node_exchange, way};
 use crate::start::job;
 use crate::teams::team::TeamState;
 use crate::wait::suspended;

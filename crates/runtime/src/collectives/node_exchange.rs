@@ -40,9 +40,8 @@ use crate::collectives::lookout::{nudge, others, until_announced, until_reached,
 use crate::collectives::signature::number_of;
 use crate::memory::control::{PAYLOAD_WORDS, Slot};
 use crate::teams::team::TeamState;
-use crate::wait;
 use crate::wait::bell::Bell;
-use crate::wait::pace;
+use crate::wait::{self, pace};
 
 /// Teams up to this size read each other's lines; larger ones count.
 const READ_ALL: u32 = 16;

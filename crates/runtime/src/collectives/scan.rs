@@ -10,10 +10,9 @@ use oxshmem_schedule::way::CollectiveWay;
 use crate::collectives::arguments::{Reduction, allowed};
 use crate::collectives::between_nodes::{self, eager};
 use crate::collectives::call::{Call, member_share};
-use crate::collectives::reduce;
-use crate::collectives::run;
 use crate::collectives::signature::CallKind;
 use crate::collectives::way::{self, Asked};
+use crate::collectives::{reduce, run};
 use crate::transfers::length;
 
 /// Bytes of a block that is carried along the members.

@@ -33,12 +33,10 @@ use oxshmem_os::process;
 use parking_lot::Mutex;
 
 use crate::diagnosis::hang::{self, Reports};
-use crate::diagnosis::program_line;
-use crate::diagnosis::recorder;
+use crate::diagnosis::{program_line, recorder};
 use crate::memory::control::{self, ControlBlock, State};
 use crate::network;
-use crate::start::job;
-use crate::start::state;
+use crate::start::{job, state};
 use crate::wait::reason::WaitReason;
 use crate::wait::suspended;
 use oxshmem_flight::Witness;

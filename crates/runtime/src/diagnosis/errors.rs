@@ -13,8 +13,7 @@ use oxshmem_os::{faults, limits, memory};
 
 use crate::diagnosis::{backtrace, program_line, remedy, variables};
 use crate::memory::control::ControlBlock;
-use crate::start::job;
-use crate::start::state;
+use crate::start::{job, state};
 use crate::transfers::direct::FAST;
 use crate::transfers::length;
 

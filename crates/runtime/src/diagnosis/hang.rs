@@ -12,8 +12,7 @@ use oxshmem_os::{bystanders, process};
 
 use crate::memory::control::ControlBlock;
 use crate::network;
-use crate::start::job;
-use crate::start::state;
+use crate::start::{job, state};
 
 /// When the next report of one wait is due.
 pub(crate) struct Reports {

@@ -7,8 +7,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use oxshmem_base::Error;
 
 use crate::diagnosis::errors;
-use crate::start::job;
-use crate::start::state;
+use crate::start::{job, state};
 
 /// -1, with a message about the first such call: the program goes on, most likely with a wrong number.
 #[cold]

@@ -12,16 +12,14 @@ use oxshmem_topology::{Share, share};
 use parking_lot::Mutex;
 
 use crate::memory::address_limit::AddressNeed;
-use crate::memory::collected;
 use crate::memory::control::{self, ControlBlock};
 use crate::memory::default_heap_size::share_of_memory;
 use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable, widths_of};
 use crate::memory::heap::SymmetricHeap;
-use crate::memory::huge_pages;
+use crate::memory::{collected, huge_pages};
 
 use crate::network::neighbours::Quarters;
-use crate::start::placement;
-use crate::start::waiting;
+use crate::start::{placement, waiting};
 use crate::transfers::direct::FAST;
 use crate::wait::deaths::{CONTROL, Roll};
 use crate::wait::pace::{self, Mode};

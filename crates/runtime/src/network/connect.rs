@@ -6,12 +6,10 @@ use oxshmem_bootstrap::{Circle, Membership, wireup};
 use oxshmem_transport::{AddressBook, Region, Segment};
 
 use crate::collectives::between_nodes;
-use crate::memory::control;
-use crate::memory::facts;
 use crate::memory::windows::Windows;
-use crate::network;
-use crate::network::lane;
+use crate::memory::{control, facts};
 use crate::network::vote::{self, ChosenTransport, Joining};
+use crate::network::{self, lane};
 use crate::start::state::OtherCalls;
 use crate::teams::context::ContextHandle;
 use crate::transfers::direct::FAST;

@@ -14,8 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use counters::{Direction, OperationCount, OperationCounters};
 
-use crate::diagnosis::deadlock;
-use crate::diagnosis::errors;
+use crate::diagnosis::{deadlock, errors};
 use crate::network;
 use crate::start::threads;
 use crate::wait::{self, Needs, Reason};

@@ -8,11 +8,9 @@ use oxshmem_base::planted;
 use oxshmem_schedule::lease::{Leases, Search, Settled, Slots, WORDS};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
-use crate::collectives::free_buffers;
-use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
+use crate::collectives::{between_nodes, free_buffers, node_exchange};
 use crate::memory::control::{PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING};
 use crate::start::state;
 use crate::teams::team::{TeamLeases, TeamState, mix};

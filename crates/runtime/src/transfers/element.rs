@@ -1,8 +1,7 @@
 //! Single elements, which threads and PEs may store while others look at them.
 
-use core::mem;
-use core::ptr;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+use core::{mem, ptr};
 
 /// Evaluates `$access` with the atomic and the integer of `T`'s size if a `T` is a word (1, 2, 4 or 8 bytes, and aligned
 /// to them), otherwise `$other`. The compiler decides.

@@ -14,8 +14,7 @@ use crate::start::job;
 use crate::teams::context::ContextHandle;
 use crate::teams::via::Via;
 use crate::transfers::direct::{Extent, FAST};
-use crate::transfers::element;
-use crate::transfers::range;
+use crate::transfers::{element, range};
 use crate::wait::Needs;
 
 /// Where the caller's symmetric object is on another PE.

@@ -3,8 +3,7 @@
 use super::{Collectives, Needs};
 use crate::memory::control::{ControlBlock, State};
 use crate::network;
-use crate::start::job;
-use crate::start::state;
+use crate::start::{job, state};
 
 /// A PE among those that a wait needs which has ended without finalize.
 pub(super) fn among(needs: Needs<'_>) -> Option<u32> {

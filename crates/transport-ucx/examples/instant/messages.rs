@@ -1,8 +1,7 @@
 //! Active messages: each is a datagram, which begins with its sender, its kind and the length of its header.
 
 use std::ffi::{c_uint, c_void};
-use std::ptr;
-use std::slice;
+use std::{ptr, slice};
 
 use oxshmem_ucx_sys as ucx;
 

@@ -1,10 +1,9 @@
 //! Channels to the only PE of a job, which serves when the test says so. It answers as PE 1 as well.
 
 use std::ffi::{c_uint, c_void};
-use std::ptr;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{ptr, thread};
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;

@@ -4,11 +4,10 @@
 //! Each job runs in mount and IPC namespaces of its own, with empty /dev/shm and /tmp, so that what it leaves behind can
 //! be told from what other programs do. A mark in the environment finds its processes.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use oxshmem_faults::comes_true;
 

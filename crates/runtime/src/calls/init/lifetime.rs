@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use oxshmem_base::Error;
 use oxshmem_base::knobs::{self, Settings};
-use oxshmem_base::planted;
+use oxshmem_base::{Error, planted};
 use oxshmem_bootstrap::Membership;
 use oxshmem_flight::calls::RingWriters;
 use oxshmem_os::{bystanders, descriptors, process, signals};
@@ -15,32 +14,24 @@ use oxshmem_transport::Features;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::calls::{order, request};
-use crate::collectives;
-use crate::collectives::active_set;
 use crate::collectives::choice::Choice;
-use crate::collectives::missed_broadcasts;
 use crate::collectives::signature::CallKind;
-use crate::diagnosis::deadlock;
-use crate::diagnosis::debug;
-use crate::diagnosis::{errors, outside};
+use crate::collectives::{active_set, missed_broadcasts};
+use crate::diagnosis::{deadlock, debug, errors, outside};
 use crate::memory::control::{self, ControlBlock, State};
 use crate::memory::windows;
-use crate::network;
-use crate::network::connect;
-use crate::network::lane;
+use crate::network::{connect, lane};
 use crate::start::job::{self, MY_PE, N_PES};
 use crate::start::placement;
 use crate::start::state::{self, LibraryState, OtherCalls};
 use crate::start::threads::{self, MULTIPLE};
 use crate::teams::context::ContextHandle;
-use crate::teams::leasing;
-use crate::teams::live_contexts;
-use crate::teams::live_teams;
 use crate::teams::members::Members;
 use crate::teams::team::{TeamHandle, TeamLeases, TeamState};
-use crate::teams::valid_handles;
+use crate::teams::{leasing, live_contexts, live_teams, valid_handles};
 use crate::transfers::direct::FAST;
 use crate::wait::{pace, suspended};
+use crate::{collectives, network};
 
 /// Records the PE's calls from now on if that is `wanted`, and `SHMEM_RECORDER` does not forbid it.
 pub(crate) fn record(wanted: bool) {

@@ -33,13 +33,11 @@ use oxshmem_transport::{Amo, Region, Remote, Width};
 use parking_lot::Mutex;
 
 use super::key::Key;
-use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
-use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
+use crate::collectives::{between_nodes, node_exchange};
 use crate::memory::control::{self, ControlBlock, REGISTRY, Registry, SPANNING};
-use crate::network;
-use crate::network::lane;
+use crate::network::{self, lane};
 use crate::start::job;
 use crate::teams::members::Members;
 use crate::teams::team::TeamState;

@@ -55,12 +55,11 @@ use oxshmem_transport::{Amo, Region, Remote, SignalUpdate, Width};
 
 use super::meeting::pass_on;
 use super::{buffer_leases, gather_node};
-use crate::collectives::arrivals;
-use crate::collectives::barrier;
 use crate::collectives::call::Call;
 use crate::collectives::free_buffers::ring::BroadcastTree;
 use crate::collectives::run::{self, Arrays, Wire};
 use crate::collectives::signature::{number_of, signature_of};
+use crate::collectives::{arrivals, barrier};
 use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, BroadcastRing, HALF};
 use crate::memory::control::{self, BROADCAST_RINGS, ControlBlock};
 use crate::network::lane;

@@ -2,10 +2,9 @@
 
 use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
-use crate::collectives::arrivals;
 use crate::collectives::call::Call;
-use crate::collectives::lookout;
 use crate::collectives::signature::{number_of, signature_of};
+use crate::collectives::{arrivals, lookout};
 use crate::memory::control::{ControlBlock, Words};
 use crate::sync::AtomicU64;
 use crate::teams::span::Span;

@@ -5,9 +5,8 @@ use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release
 use super::{TeamHandle, TeamObject, TeamState};
 use crate::start::state;
 use crate::teams::context::ContextHandle;
-use crate::teams::live_teams;
-use crate::teams::predefined_handles;
 use crate::teams::valid_handles::{self, HandleKind};
+use crate::teams::{live_teams, predefined_handles};
 use crate::transfers::direct::FAST;
 
 impl TeamHandle {

@@ -2,8 +2,7 @@
 
 use super::message::MOST_OFFSET;
 use super::*;
-use crate::collectives::signature::CallKind;
-use crate::collectives::signature::Signature;
+use crate::collectives::signature::{CallKind, Signature};
 
 #[test]
 fn a_message_is_there_when_all_its_words_are_in_any_order() {
