@@ -18,7 +18,6 @@ pub(crate) struct Binding {
     places: Vec<PePlace>,
     /// Whether PEs are to be bound to them.
     binds: bool,
-    /// How many cores there are for them.
     cores: usize,
 }
 

@@ -161,7 +161,6 @@ fn hosts_of(plan: &JobPlan) -> Result<Hosts, Error> {
     Ok((named.iter().map(room).collect(), shell))
 }
 
-/// The hosts that have PEs.
 fn host_pes(hosts: &[(String, Room)], nodes: &[u32]) -> Vec<HostPes> {
     let mut host_pes: Vec<HostPes> =
         hosts.iter().zip(0..).map(|((name, _), host)| HostPes { host, name: name.clone(), pes: Vec::new() }).collect();

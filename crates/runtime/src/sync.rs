@@ -20,13 +20,11 @@ mod real {
     pub(crate) struct Cell<T>(core::cell::UnsafeCell<T>);
 
     impl<T> Cell<T> {
-        /// Reads.
         #[inline(always)]
         pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
             read(self.0.get())
         }
 
-        /// Writes.
         #[inline(always)]
         pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
             write(self.0.get())

@@ -70,7 +70,6 @@ impl AtomicCall {
     }
 }
 
-/// One of each kind.
 const KINDS: [Amo; 7] = [
     Amo::Fetch,
     Amo::Swap(0),

@@ -13,7 +13,6 @@ const PART: u32 = 16;
 /// Shortest and longest backoff. A thousand looks a second take some hundredths of a processor.
 const BACKOFF: (Duration, Duration) = (Duration::from_micros(5), Duration::from_micros(800));
 
-/// The backoff after this silence.
 fn backoff_after(silence: Duration) -> Duration {
     (silence / PART).clamp(BACKOFF.0, BACKOFF.1)
 }

@@ -17,7 +17,6 @@ pub(crate) const LONG_ROOM: usize = 16 << 10;
 /// The slots that operations on one PE may have, of all, where they take those that are kept. Chosen.
 const KEPT_EACH: usize = 4;
 
-/// The use of a slot.
 #[derive(Clone, Copy)]
 pub(crate) enum SlotUse {
     /// Nothing: the slot is free.

@@ -63,7 +63,6 @@ pub(crate) struct Failure {
 
 /// No address is left to be tried.
 pub(crate) struct NoAddress {
-    /// All of them have refused.
     pub(crate) all_refused: bool,
 }
 

@@ -31,7 +31,6 @@ const LOOK_SHARE: (u32, Duration, u32) = (20, Duration::from_secs(4), 8);
 pub(crate) struct WatchList {
     callers: Registry,
     thread: Registry,
-    /// How many links there are.
     links: AtomicUsize,
 }
 

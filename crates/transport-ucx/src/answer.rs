@@ -13,7 +13,6 @@ use oxshmem_ucx_sys::{
 use crate::message::{ANSWER, HEADER};
 use crate::objects::{blank, finish, meaning, start_owning};
 
-/// An answer.
 pub(crate) struct SentAnswer {
     pub(crate) header: [u8; HEADER],
     pub(crate) keys: Vec<u8>,
@@ -25,7 +24,6 @@ struct KeptAnswer {
     unsent: Arc<AtomicU64>,
 }
 
-/// The sender of answers.
 #[derive(Default)]
 pub(crate) struct AnswerSender {
     /// The box of the last one, for the next one.

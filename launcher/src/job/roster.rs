@@ -27,7 +27,6 @@ pub(super) struct Roster {
     left: usize,
     /// How many PEs could not be started, or are lost with their host.
     pub(super) given_up: usize,
-    /// Hosts that are not done.
     pub(super) hosts_left: BTreeSet<u32>,
     /// The PEs that have left the job before they ended.
     pub(super) finalized: BTreeSet<u32>,

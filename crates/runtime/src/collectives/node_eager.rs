@@ -162,7 +162,6 @@ mod tests {
         std::thread::scope(|scope| (0..size).for_each(|my| drop(scope.spawn(move || run(my)))));
     }
 
-    /// The operand of a member in a round.
     fn operand(round: usize, member: u32, bytes: usize) -> Vec<u8> {
         (0..bytes).map(|i| (i * 7 + round * 31 + member as usize) as u8).collect()
     }

@@ -10,7 +10,6 @@
 
 use core::fmt;
 
-/// The kind of a call.
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CallKind {

@@ -101,7 +101,6 @@ thread_local! {
     static RING: Cell<Option<&'static CallRing>> = const { Cell::new(None) };
 }
 
-/// The rings of threads.
 struct ThreadRings {
     /// In the order in which they were made; each leads to the one before it.
     all: Vec<&'static CallRing>,

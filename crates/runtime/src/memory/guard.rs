@@ -16,7 +16,6 @@ const KEPT: u64 = 1 << 20;
 const IN_REDZONE: u8 = 0xfa;
 const FREED: u8 = 0xfd;
 
-/// A block.
 #[derive(Debug)]
 struct GuardedBlock {
     /// Where the redzone before it begins: the block of the allocator.

@@ -39,7 +39,6 @@ impl Quarters {
     }
 }
 
-/// One of the nodes on a machine.
 struct MachineNode<'a> {
     number: u32,
     quarters: &'a Quarters,

@@ -25,7 +25,6 @@ pub(crate) struct LibraryState {
     pub(crate) thread_level: c_int,
     /// Which collectives run which schedule.
     pub(crate) choice: Choice,
-    /// The symmetric heap.
     pub(crate) heap: Mutex<SymmetricHeap>,
     /// Where the node's memory is mapped.
     pub(crate) windows: Windows,

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// A context in the list of its team. It counts for `SHMEM_MAX_CTX` as long as it is there.
 pub(crate) struct LiveContext(*const ());
 
-/// How many contexts there are.
 static CONTEXTS: AtomicU64 = AtomicU64::new(0);
 
 /// Begins a life without contexts. Those of teams that a program has not destroyed before its last finalize stay in memory, and

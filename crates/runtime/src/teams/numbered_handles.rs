@@ -20,7 +20,6 @@ pub(crate) enum NumberedHandle<T> {
     Never,
 }
 
-/// One place.
 struct TablePlace<T> {
     /// How often the place has been used before.
     uses: u32,

@@ -72,7 +72,6 @@ impl Span {
         Some(Self { order: Order::of(members.concat()), starts, node, fewest, most })
     }
 
-    /// How many nodes there are.
     pub(crate) fn nodes(&self) -> u32 {
         self.starts.len() as u32 - 1
     }
@@ -82,7 +81,6 @@ impl Span {
         self.node
     }
 
-    /// The node of a member.
     pub(crate) fn node_of(&self, member: u32) -> u32 {
         let place = self.place(member);
         self.starts.partition_point(|&start| start <= place) as u32 - 1

@@ -14,7 +14,6 @@ use crate::start::state;
 use crate::teams::leasing::Lease;
 use crate::teams::team::TeamState;
 
-/// The arguments of a split.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SplitArguments {
     Strided { start: i32, stride: i32, size: i32 },

@@ -128,7 +128,6 @@ impl Endpoint {
         }
     }
 
-    /// The account of this number.
     fn account(&self, number: u32) -> Option<&Account> {
         self.accounts.get(number as usize)?.as_deref()
     }

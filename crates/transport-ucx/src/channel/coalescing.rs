@@ -38,7 +38,6 @@ impl Channel {
         }
     }
 
-    /// Sends the batch for a peer, if there is one.
     pub(super) fn send_batch(&mut self, peers: &Directory, peer: usize) {
         let waiting = mem::take(&mut self.peers[peer].waiting);
         if waiting > 0 {
@@ -60,7 +59,6 @@ impl Channel {
         self.has_batch() || self.connects || waits_for_room
     }
 
-    /// Sends the batches for all peers.
     pub(super) fn send_all_batches(&mut self, peers: &Directory) {
         if self.waiting > 0 {
             (0..self.peers.len()).for_each(|peer| self.send_batch(peers, peer));

@@ -13,7 +13,6 @@ use super::{Breach, SourceFile, leaves};
 const CRATES: &str = "crates/transport-";
 const TABLE: &str = "crates/runtime/src/network/vote/providers.rs";
 
-/// Each name as one breach.
 pub(super) fn named(sources: &[SourceFile]) -> Vec<Breach> {
     let providers: BTreeSet<&str> = sources.iter().filter_map(|source| provider_of(&source.path)).collect();
     let product = sources.iter().filter(|source| source.is_product() && source.path.starts_with("crates/"));

@@ -69,7 +69,6 @@ use crate::teams::team::TeamState;
 pub(super) struct Credit(usize);
 
 impl Credit {
-    /// The one of this number.
     pub(super) fn of(number: u64) -> Self {
         Self(number as usize & 1)
     }
@@ -102,7 +101,6 @@ impl<'a> Exchange<'a> {
         self.call.signature.after(self.call.team.posted()).stamp(self.number)
     }
 
-    /// Its number.
     pub(super) fn number(&self) -> u64 {
         self.number
     }

@@ -151,7 +151,6 @@ impl<'a> Leaders<'a> {
         self.scratch.start
     }
 
-    /// The memory of the run.
     pub(super) fn memory(&self) -> &RunMemory {
         &self.memory
     }
@@ -161,7 +160,6 @@ impl<'a> Leaders<'a> {
         InFlightBytes(self.in_flight.get())
     }
 
-    /// The mailbox of a word.
     fn mailbox(&self, word: u32) -> &'static [AtomicU64] {
         self.memory.mailbox(word, self.way.mailbox)
     }

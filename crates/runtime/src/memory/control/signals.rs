@@ -30,7 +30,6 @@ pub(crate) struct CallSignals<'a> {
 }
 
 impl<const WORDS: usize, const SET_WORDS: usize> ScheduleSignals<WORDS, SET_WORDS> {
-    /// Those of a call of this traffic and parity.
     #[inline]
     pub(crate) fn of(&self, traffic: Traffic, parity: usize) -> CallSignals<'_> {
         let words = match traffic {

@@ -20,7 +20,6 @@ impl<const N: usize> Statement<N> {
         Self { words: [const { Word::new(0) }; N], seal: Word::new(0) }
     }
 
-    /// Writes it.
     #[inline(always)]
     pub(crate) fn write(&self, words: [u64; N]) {
         self.words[0].store(0, Relaxed);

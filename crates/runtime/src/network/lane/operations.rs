@@ -21,7 +21,6 @@ struct NamedArguments<A> {
     call: &'static str,
 }
 
-/// A put with a signal.
 struct PutWithSignal {
     put: NamedArguments<PutArguments>,
     signal: Remote,

@@ -50,7 +50,6 @@ struct MeetingHistory {
     callers: Vec<(usize, Vec<usize>)>,
     /// The callers of each pair, its first member first.
     pairs: Vec<Vec<usize>>,
-    /// How many slots there are.
     slots: usize,
     /// How many entries a PE's own table has.
     arrivals: usize,
@@ -153,7 +152,6 @@ struct MeetingModel {
     callers: Vec<CallerState>,
 }
 
-/// One event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum MeetingEvent {
     /// A caller's look reads this word.

@@ -127,7 +127,6 @@ pub(super) struct ModelState {
     messages: Vec<Message>,
 }
 
-/// One event.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum ModelEvent {
     /// The leader's node counts in.

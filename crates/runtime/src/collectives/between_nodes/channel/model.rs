@@ -230,7 +230,6 @@ pub(super) struct TeamModel {
     messages: Vec<ModelMessage>,
 }
 
-/// One event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TeamEvent {
     /// A leader does its next step.
@@ -287,7 +286,6 @@ impl TeamHistory {
         }
     }
 
-    /// The bit of a member.
     fn bit(&self, node: usize, member: usize) -> u16 {
         1 << (node * self.members as usize + member)
     }
