@@ -62,7 +62,6 @@ impl RacesArgs {
     }
 }
 
-/// The reports of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ReportLines {
     /// Those that are whole, as lines.

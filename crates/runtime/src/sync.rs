@@ -50,7 +50,6 @@ mod modelled {
         NoRelease,
         /// Every load and read-modify-write sees nothing.
         NoAcquire,
-        /// There are no fences.
         NoFence,
     }
 

@@ -132,7 +132,6 @@ impl Endpoint {
         self.slots.under_way() - self.receives
     }
 
-    /// Bytes of the longest message.
     pub(crate) fn longest_message(&self) -> usize {
         let most = self.datagrams.map_or(usize::MAX, Datagrams::longest);
         self.objects.info.ep().max_msg_size.min(self.slots.room_length()).min(most)

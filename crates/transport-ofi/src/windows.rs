@@ -16,7 +16,6 @@ pub(crate) struct Window {
 impl Window {
     pub(crate) const BYTES: usize = 1 + 4 * 8;
 
-    /// All registrations of a PE.
     pub(crate) fn all(windows: &Windows) -> Vec<Self> {
         windows.all().map(|(region, &piece)| Self { region, piece }).collect()
     }

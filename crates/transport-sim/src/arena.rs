@@ -91,7 +91,6 @@ pub(crate) enum ActorState {
 pub(crate) struct NetworkSlot {
     /// The process, 0 before it has joined.
     pub(crate) process: AtomicU32,
-    /// The node of the PE.
     pub(crate) node: AtomicU32,
     /// Whether it has [died](DIED) or [left](LEFT); 0: neither.
     pub(crate) over: AtomicU32,
@@ -226,7 +225,6 @@ pub(crate) struct ArenaMap {
 }
 
 impl ArenaMap {
-    /// A new arena.
     pub(crate) fn create() -> Result<Self, Error> {
         let memory = SharedMemory::create(c"oxshmem sim", size_of::<SimArena>() as u64, Pages::Small);
         memory.and_then(Self::map).map_err(|error| failed("cannot be made").because(error))

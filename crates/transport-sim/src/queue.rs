@@ -69,7 +69,6 @@ impl OperationQueue {
         self.operations.push(operation);
     }
 
-    /// Whether an operation may land.
     fn may_land(&self, this: &Operation) -> bool {
         let is_atomic = matches!(this.action, Movement::Amo(..));
         !self.operations.iter().any(|other| {

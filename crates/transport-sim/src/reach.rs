@@ -14,9 +14,7 @@ use crate::watch;
 
 /// An access to the memory of a PE.
 pub(crate) enum MemoryAccess<'b> {
-    /// Writes these bytes.
     Put(&'b [u8]),
-    /// Reads into these bytes.
     Get(&'b mut [u8]),
     /// Updates an object; the old value comes back.
     Amo(Width, Amo),

@@ -19,7 +19,6 @@ pub(crate) struct Situation {
     pub(crate) held: Vec<NextCandidate>,
 }
 
-/// One who may be next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NextCandidate {
     /// Number of the thread, or of the PE whose network it is.

@@ -318,7 +318,6 @@ impl Channel {
         self.steps
     }
 
-    /// Whether an operation has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.inbox.error.borrow().is_some()
     }

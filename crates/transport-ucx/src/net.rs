@@ -134,7 +134,6 @@ impl Net {
         }
     }
 
-    /// This PE's address.
     pub(crate) fn address(&self) -> Vec<u8> {
         let service = self.service.lock();
         let address = service.as_ref().and_then(|service| service.lock().worker.address().ok());

@@ -121,7 +121,6 @@ fn rails(cards: usize) -> impl Iterator<Item = (&'static CStr, CString)> {
     names.filter(free).filter_map(move |name| Some((name, CString::new(cards.to_string()).ok()?)))
 }
 
-/// The library's version.
 pub(crate) fn version(ucx: &Ucx) -> String {
     // SAFETY: UCX returns a constant string.
     unsafe { CStr::from_ptr((ucx.version)()) }.to_string_lossy().into_owned()

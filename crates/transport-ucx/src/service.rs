@@ -70,7 +70,6 @@ unsafe extern "C" fn on_ask(
 }
 
 impl Net {
-    /// Opens the serving channel.
     pub(crate) fn open_service(self: &Arc<Self>) -> Result<(), Error> {
         let mut channel = Channel::new(self.context.clone())?;
         channel.serves = true;

@@ -96,7 +96,6 @@ impl SharedChannel {
         self.under_way.load(Ordering::Acquire) == 0 && !self.failed.load(Ordering::Relaxed)
     }
 
-    /// Whether an operation has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }

@@ -37,22 +37,18 @@ impl Diagnosis {
         Self { severity, host: String::new(), check: "", verdict: verdict.into(), because: None, fix: None }
     }
 
-    /// Nothing has to be done.
     pub(crate) fn good(verdict: impl Into<String>) -> Self {
         Self::new(Severity::Good, verdict)
     }
 
-    /// A fact that is neither good nor bad.
     pub(crate) fn note(verdict: impl Into<String>) -> Self {
         Self::new(Severity::Note, verdict)
     }
 
-    /// Something is slow or may fail.
     pub(crate) fn warning(verdict: impl Into<String>) -> Self {
         Self::new(Severity::Warning, verdict)
     }
 
-    /// Jobs cannot run.
     pub(crate) fn fault(verdict: impl Into<String>) -> Self {
         Self::new(Severity::Fault, verdict)
     }

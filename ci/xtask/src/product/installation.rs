@@ -55,7 +55,6 @@ pub(crate) fn take_away(prefix: &Path) -> Outcome {
     Ok(())
 }
 
-/// A folder below another root.
 pub(crate) fn below(root: &Path, prefix: &Path) -> PathBuf {
     if root.as_os_str().is_empty() {
         prefix.to_path_buf()

@@ -36,7 +36,6 @@ impl Half for u16 {
     const MOST_PES: u32 = (Self::MAX >> 1) as u32;
 }
 
-/// One lock variable.
 struct Variable<H> {
     call: &'static str,
     own: usize,
@@ -170,7 +169,6 @@ fn me() -> u32 {
 /// one orders the two. Apart, because threads with a lock each write it.
 static HELD: Apart<AtomicUsize> = Apart(AtomicUsize::new(0));
 
-/// A lock has been taken.
 fn note_taken() {
     if threads::one_calls_at_a_time() {
         HELD.0.store(HELD.0.load(Relaxed) + 1, Relaxed);
@@ -179,7 +177,6 @@ fn note_taken() {
     }
 }
 
-/// A lock has been cleared.
 fn note_cleared() {
     match HELD.0.load(Relaxed) {
         // Another copy of the library has taken it.

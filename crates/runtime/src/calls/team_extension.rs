@@ -22,7 +22,6 @@ use crate::teams::members::Members;
 use crate::teams::team::{TeamHandle, TeamState};
 use crate::transfers::length;
 
-/// `SHMEM_COLOR_UNDEFINED` of the header.
 const COLOR_UNDEFINED: c_int = -1;
 
 #[cold]

@@ -76,7 +76,6 @@ impl KnownSet {
         self.door.as_ref().is_none_or(|door| door.enter(|_| door.is_there()))
     }
 
-    /// Takes the caller out.
     #[inline(always)]
     pub(crate) fn leave(&self) {
         if let Some(door) = &self.door {

@@ -106,7 +106,6 @@ unsafe fn by_exchange<O: Operator, T: Operand<O>>(call: Call<'_>, dest: *mut T, 
     }
 }
 
-/// The kind of a reduction.
 const fn kind_of(op: Op) -> CallKind {
     match op {
         Op::And => CallKind::And,
@@ -189,7 +188,6 @@ pub(super) unsafe fn fold_first(call: Call<'_>, reduction: Reduction, terms: u32
     });
 }
 
-/// Finds room for `count` pointers.
 fn with_pointers(count: usize, run: impl FnOnce(&mut [*const u8])) {
     if count <= ON_STACK {
         run(&mut [ptr::null(); ON_STACK][..count]);

@@ -89,7 +89,6 @@ const KIND_BITS: u32 = 5;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Signature(u16);
 
-/// Bits of a signature.
 pub(crate) const BITS: u32 = u16::BITS;
 
 impl Signature {

@@ -196,7 +196,6 @@ impl Observer {
     }
 }
 
-/// A life begins.
 pub(crate) fn begin() {
     *OBSERVER.lock() = Observer::new();
 }

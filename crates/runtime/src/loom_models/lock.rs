@@ -54,7 +54,6 @@ struct Pe<'a> {
 enum Step {
     /// Swapping the tail in one step.
     Swap,
-    /// Waiting.
     Wait,
     /// Taking the turn out of its place.
     TakeTurn,

@@ -196,7 +196,6 @@ const _: () = {
 };
 
 impl ControlBlock {
-    /// The caller's own.
     #[inline(always)]
     pub(crate) fn own() -> &'static Self {
         // SAFETY: `open` was given mapped windows; they are unmapped only by the last finalize, after which the
@@ -248,7 +247,6 @@ impl ControlBlock {
         State::of(self.state.load(Acquire))
     }
 
-    /// Publishes a state.
     pub(crate) fn set_state(&self, state: State) {
         self.state.store(state as u32, Release);
     }

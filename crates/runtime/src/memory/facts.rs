@@ -8,7 +8,6 @@ use oxshmem_bootstrap::Membership;
 use oxshmem_os::{cpus, memory, program};
 use serde::{Deserialize, Serialize};
 
-/// The facts of one PE.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(Clone, PartialEq, Debug))]
 pub(crate) struct MemberFacts {

@@ -200,7 +200,6 @@ impl GuardedBlock {
     }
 }
 
-/// The caller's own heap.
 pub(crate) struct OwnHeap {
     base: *mut u8,
     len: u64,

@@ -63,7 +63,6 @@ impl SymmetricHeap {
         self.guard = Some(Guard::default());
     }
 
-    /// Whether the blocks are guarded.
     pub(crate) fn is_guarded(&self) -> bool {
         self.guard.is_some()
     }
@@ -95,7 +94,6 @@ impl SymmetricHeap {
         self.blocks.high_water()
     }
 
-    /// The most it can hold.
     pub(crate) fn capacity(&self) -> u64 {
         self.blocks.capacity()
     }
@@ -361,7 +359,6 @@ impl SymmetricHeap {
     }
 }
 
-/// The caller's own heap.
 fn own_memory() -> OwnHeap {
     let (start, len) = FAST.heap.own();
     // SAFETY: the data path's table says what is mapped and backed; it is closed after the heap's last use.

@@ -126,7 +126,6 @@ pub(crate) fn pes_on_node() -> u32 {
     JOB.get().map_or(1, |job| job.node().members.len() as u32)
 }
 
-/// The caller's own window.
 pub(crate) fn my_window() -> u32 {
     JOB.get().map_or(0, |job| job.node().my_index as u32)
 }

@@ -79,7 +79,6 @@ pub(crate) fn leave_to_parent() {
     LIFE.store(core::ptr::null_mut(), Relaxed);
 }
 
-/// The current life.
 pub(crate) fn current() -> Option<&'static LibraryState> {
     // SAFETY: `begin` leaks a box into it; `end` takes it out after the last synchronisation, when the standard allows no
     // call that could still hold the reference.

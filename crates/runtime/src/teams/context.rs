@@ -247,7 +247,6 @@ impl ContextHandle {
         }
     }
 
-    /// A new context on `team`.
     pub(crate) fn create(team: &'static TeamState, options: c_long) -> Self {
         let object = Box::new(ContextObject::empty());
         object.options.store(options as u32, Relaxed);

@@ -67,7 +67,6 @@ impl<T: Clone> NumberedHandles<T> {
         Some(number(index as usize, place.uses))
     }
 
-    /// The meaning of a handle.
     pub(crate) fn find(&self, handle: usize) -> NumberedHandle<T> {
         let Some((index, used)) = parts(handle) else { return NumberedHandle::Never };
         match self.places.get(index) {
@@ -97,7 +96,6 @@ impl<T: Clone> NumberedHandles<T> {
         }
     }
 
-    /// Ends all handles.
     pub(crate) fn remove_all(&mut self) {
         for index in 0..self.places.len() {
             if self.places[index].value.is_some() {

@@ -76,7 +76,6 @@ impl Span {
         self.starts.len() as u32 - 1
     }
 
-    /// The caller's node.
     pub(crate) fn node(&self) -> u32 {
         self.node
     }

@@ -110,9 +110,7 @@ pub(crate) struct Fast {
     /// Whether a fence or quiet has more to do than the processor's: there is a network, or handles are to be checked.
     /// Stored with release and loaded with acquire, as the counts of windows.
     orders: AtomicBool,
-    /// The symmetric heap.
     pub(crate) heap: Extent,
-    /// The executable's static variables.
     pub(crate) statics: Extent,
 }
 

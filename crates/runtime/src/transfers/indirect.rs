@@ -26,7 +26,6 @@ pub(crate) enum FoundObject {
     There(Remote),
 }
 
-/// The kind of access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ObjectAccess {
     Transfer,

@@ -49,7 +49,6 @@ pub(crate) trait Gathering {
 /// One wait: the call, its object and the PE that must act.
 #[derive(Clone, Copy)]
 pub(crate) struct Reason<'a> {
-    /// The call that waits.
     pub(crate) call: &'static str,
     /// The address that it looks at.
     pub(crate) address: usize,

@@ -113,7 +113,6 @@ impl EagerLooks {
         Self(FEW_LOOKS)
     }
 
-    /// How many.
     #[inline(always)]
     pub(crate) fn count(self) -> u32 {
         self.0 & !Self::PAUSED

@@ -19,7 +19,6 @@ const MOST: usize = 40;
 /// The least that is taken for the bytes that one datagram carries.
 const LEAST: usize = 64;
 
-/// The datagrams of an endpoint.
 #[derive(Clone, Copy)]
 pub(super) struct Datagrams {
     /// Bytes that one carries, or fewer.

@@ -12,7 +12,6 @@ pub(super) struct MockOperation {
     pub(super) what: MockEffect,
 }
 
-/// The effect of an operation.
 pub(super) enum MockEffect {
     /// Of a copy, or of bytes that stay where they are until completion.
     Put {

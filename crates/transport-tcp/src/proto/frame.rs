@@ -89,7 +89,6 @@ impl OpenBatch {
         message.encode(&mut self.bytes);
     }
 
-    /// Appends a request.
     pub(super) fn add_request(&mut self, message: &Message<'_>) {
         self.requests = true;
         message.encode(&mut self.bytes);

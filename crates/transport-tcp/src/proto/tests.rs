@@ -15,7 +15,6 @@ use super::{FrameReceiver, Garbage, MemoryRange, OutputPiece, Session};
 
 const SHARED: usize = 1 << 20;
 const PRIVATE: usize = 4 << 20;
-/// A short put.
 const PUT: Message<'static> = Message::Put { lane: 0, region: Region::Heap, offset: 0, data: &[1; 8] };
 
 /// One PE.

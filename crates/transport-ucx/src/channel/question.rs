@@ -28,7 +28,6 @@ pub(super) struct OpenQuestion {
     covers: u64,
 }
 
-/// The answer that is expected.
 pub(super) enum Expected {
     /// The old value of an atomic, written there unless that is null.
     Old(Width, *mut u8),
@@ -203,7 +202,6 @@ impl Channel {
         (number, AskMessage { pe: peers.me, number, ask, answered }.encode())
     }
 
-    /// Counts an unacknowledged message.
     pub(super) fn note_unacknowledged(&mut self, peer: usize, bytes: usize) {
         self.peers[peer].unacknowledged += 1;
         self.peers[peer].unacknowledged_bytes += bytes;

@@ -13,7 +13,6 @@ use super::{COPIED, Channel, Inbox, Issued};
 use crate::objects::{CompletionCallback, blank, finish, start_owning};
 use crate::peers::Directory;
 
-/// A piece of remote memory.
 #[derive(Clone, Copy)]
 pub(super) struct RemotePiece {
     pub(super) endpoint: ucp_ep_h,

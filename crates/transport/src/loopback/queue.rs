@@ -29,7 +29,6 @@ pub(super) struct PendingEffect {
     effect: Effect,
 }
 
-/// The effect of an operation.
 pub(super) enum Effect {
     Put {
         to: Remote,
@@ -56,7 +55,6 @@ pub(super) enum Effect {
     },
 }
 
-/// The source of a put.
 pub(super) enum Source {
     Copied(Arc<[u8]>),
     Borrowed(*const u8),

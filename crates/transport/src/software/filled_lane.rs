@@ -37,11 +37,9 @@ pub(super) struct ByMessages {
 /// Which operations without an old value go unacknowledged.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unacknowledged {
-    /// None.
     None,
     /// Those that join a batch. One that goes alone has its answer under way before its caller waits for it.
     Batches,
-    /// All.
     All,
 }
 

@@ -61,7 +61,6 @@ struct UnaskedRequests {
     last: u64,
 }
 
-/// The number of no request.
 const NO_REQUEST: u64 = u64::MAX;
 
 // SAFETY: `old` belongs to the lane's caller, who keeps it valid until completion on whatever thread.

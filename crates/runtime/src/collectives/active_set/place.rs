@@ -80,7 +80,6 @@ impl Door {
         false
     }
 
-    /// Takes the caller out.
     #[inline(always)]
     pub(super) fn leave(&self) {
         if self.alone {

@@ -93,7 +93,6 @@ impl TemporaryMeeting {
         Box::new(Self { call, index, own_entry: member.own_entry(), team })
     }
 
-    /// Goes.
     pub(super) fn leave(self: Box<Self>) {
         let Self { call, index, own_entry, team } = *self;
         // Afterwards no member looks at anything here, and no message is under way to a member.
@@ -137,7 +136,6 @@ fn reason<'n>(call: &'static str, needs: Needs<'n>) -> Reason<'n> {
 /// The tables of one meeting.
 struct RemoteTables {
     call: &'static str,
-    /// The first member.
     first: u32,
 }
 

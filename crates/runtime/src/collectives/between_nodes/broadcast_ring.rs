@@ -192,7 +192,6 @@ impl Leader<'_> {
         Remote { pe, region: Region::Control, offset: control::offset(own) }
     }
 
-    /// The stamp of the block.
     fn stamped(&self) -> &'static AtomicU64 {
         &self.ring.stamps[self.at / BLOCK_ALIGN]
     }

@@ -87,7 +87,6 @@ impl Call<'_> {
 /// The caller and a member that is in another call.
 struct Mismatch<'a> {
     call: Call<'a>,
-    /// The caller's declaration.
     mine: CallDeclaration,
     /// The signature that the member has sent.
     theirs: Signature,

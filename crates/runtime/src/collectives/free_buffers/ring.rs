@@ -17,7 +17,6 @@ pub(crate) struct BroadcastTree {
 pub(crate) struct RingBlock {
     /// Bytes behind the start of the ring.
     pub(crate) at: usize,
-    /// Bytes of the block.
     pub(crate) bytes: usize,
     /// The half in which the one before was. Leaders acknowledge it to their parents when they may.
     pub(crate) left: Option<usize>,

@@ -22,7 +22,6 @@ static IS_QUIET: OnceLock<fn() -> bool> = OnceLock::new();
 /// The threads that were there before init.
 pub(crate) struct ThreadsBeforeInit(Option<BTreeSet<Thread>>);
 
-/// Init begins.
 pub(crate) fn before_init() -> ThreadsBeforeInit {
     if DESCENDANTS.load(Acquire).is_null()
         && let Some(shared) = Descendants::share()

@@ -4,9 +4,7 @@ use crate::sync::{AtomicU64, Cell};
 
 /// Entries of a ring: so many broadcasts a root is ahead of the other members at most.
 pub(crate) const ENTRIES: usize = if cfg!(loom) { 2 } else { 16 };
-/// Words of an entry's payload.
 pub(crate) const ENTRY_WORDS: usize = oxshmem_schedule::way::size_limits::NODE_POST / 8;
-/// Bytes of a buffer.
 pub(crate) const BUFFER: usize = if cfg!(loom) { 8 } else { oxshmem_schedule::way::size_limits::NODE_EAGER };
 
 /// A broadcast that its root has posted.

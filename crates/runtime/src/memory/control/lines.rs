@@ -21,7 +21,6 @@ const IN_MODELS: u32 = 3;
 pub(crate) struct TeamLines {
     /// Those of synchronising calls, by parity.
     meeting: [[Line; SYNCHRONISING as usize]; 2],
-    /// Those of one-way calls.
     one_way: [Line; ONE_WAY as usize],
 }
 
@@ -43,7 +42,6 @@ impl TeamLines {
         }
     }
 
-    /// One line of a call.
     #[inline(always)]
     pub(crate) fn line(&self, traffic: Traffic, parity: usize, line: u32) -> &Line {
         match traffic {

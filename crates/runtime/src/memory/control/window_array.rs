@@ -38,7 +38,6 @@ impl<T: 'static> WindowArray<T> {
         WindowArray::new(self.end().next_multiple_of(align_of::<U>()), count)
     }
 
-    /// Where the last one ends.
     pub(super) const fn end(&self) -> usize {
         self.begin + self.count * size_of::<T>()
     }

@@ -82,7 +82,6 @@ impl OperationCounters {
         self.sum() == settled
     }
 
-    /// The counters of a lane.
     pub(crate) fn read(lane: &ContextLane) -> OperationCount {
         let this = &lane.counters;
         // Before the look at the lane: an operation that is counted here is complete if the lane is empty then.

@@ -225,7 +225,6 @@ enum LeavingStep {
     ClearCount(usize),
     /// It takes the name away afterwards: a member that puts another name there counts from 0.
     ClearName(usize),
-    /// The member counts itself out.
     CountOut,
     /// The last one says from which number the next meeting counts.
     NextTurn,

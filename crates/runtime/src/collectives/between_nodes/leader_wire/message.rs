@@ -27,7 +27,6 @@ pub(super) fn destination_of(word: u64) -> (Place, usize) {
     (place, word as usize & MOST_OFFSET)
 }
 
-/// The head of a message.
 pub(super) fn head(stamp: u32, signature: Signature, length: usize) -> u64 {
     u64::from(stamp) << 32 | u64::from(signature.bits()) << 16 | length as u64
 }
