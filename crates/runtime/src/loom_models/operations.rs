@@ -21,7 +21,7 @@ struct Board {
 impl Board {
     /// A put is counted, and complete.
     fn new() -> Self {
-        let counters = OperationCounters::default();
+        let counters = OperationCounters::new(false);
         counters.note(Direction::Write);
         Self { counters, outstanding: AtomicU32::new(0), posted: AtomicU32::new(0), buffer: Cell::new(0) }
     }

@@ -52,14 +52,11 @@ pub(crate) struct ContextLane {
 impl ContextLane {
     /// `serialized`: no two threads use it at once, whatever the thread level.
     fn new(options: LaneOptions, serialized: bool) -> Self {
-        let lane = match network::lane(options) {
-            Some(lane) => lane.unwrap_or_else(|error| errors::fail(&error)),
-            // Lanes are made for PEs of other nodes only.
-            None => errors::not_initialised("an operation between nodes"),
-        };
-        let Some(capabilities) = network::capabilities().cloned() else {
+        // Lanes are made for PEs of other nodes only.
+        let (Some(lane), Some(capabilities)) = (network::lane(options), network::capabilities().cloned()) else {
             errors::not_initialised("an operation between nodes")
         };
+        let lane = lane.unwrap_or_else(|error| errors::fail(&error));
         Self::over(lane, capabilities, serialized)
     }
 

@@ -29,12 +29,6 @@ pub(crate) struct OperationCounters {
     alone: bool,
 }
 
-impl Default for OperationCounters {
-    fn default() -> Self {
-        Self::new(false)
-    }
-}
-
 /// The counters at one moment.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct OperationCount {
