@@ -22,7 +22,7 @@ pub(super) const GET: u64 = 1;
 pub(super) const ATOMIC: u64 = 2;
 
 /// A command. Up to [`INLINE`] bytes of a put follow.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct MockCommand {
     pub(super) from: EndName,

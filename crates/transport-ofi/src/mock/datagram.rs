@@ -12,7 +12,7 @@ pub(super) enum DatagramKind {
 }
 
 /// The name of an endpoint: its process, and its number there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(C)]
 pub(super) struct EndName {
     pub(super) process: u64,

@@ -242,18 +242,7 @@ impl MockEnd {
     /// Sends the command of an operation. Whether there was room.
     fn ask(&self, it: &MockPending) -> bool {
         let MockOperation { to, what, .. } = &it.operation;
-        let mut command = MockCommand {
-            from: self.name,
-            number: it.number,
-            kind: PUT,
-            key: 0,
-            address: 0,
-            bytes: 0,
-            there: 0,
-            op: 0,
-            operand: 0,
-            compare: 0,
-        };
+        let mut command = MockCommand { from: self.name, number: it.number, kind: PUT, ..MockCommand::default() };
         let mut data: &[u8] = &[];
         match what {
             MockEffect::Put { bytes, address, key } => {
