@@ -86,8 +86,9 @@ impl History {
 }
 
 /// The next thing that a leader does.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 enum Stage {
+    #[default]
     Enter,
     /// The node has counted in at a synchronisation.
     Met,
@@ -98,7 +99,7 @@ enum Stage {
     Run(u8),
 }
 
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 struct ModelLeader {
     call: u8,
     stage: Stage,
@@ -137,17 +138,7 @@ pub(super) enum ModelEvent {
 
 impl ModelState {
     pub(super) fn first(history: &History) -> Self {
-        let leader = ModelLeader {
-            call: 0,
-            stage: Stage::Enter,
-            payload: [0; UNITS],
-            stamp: [0; UNITS],
-            taken: 0,
-            acknowledged: [0; 2],
-            expected: [0; 2],
-            owed: OwedAcknowledgements::default(),
-        };
-        let mut first = Self { leaders: vec![leader; history.leaders as usize], messages: Vec::new() };
+        let mut first = Self { leaders: vec![ModelLeader::default(); history.leaders as usize], messages: Vec::new() };
         first.settle(history).map(|()| first).expect("nobody has counted in")
     }
 

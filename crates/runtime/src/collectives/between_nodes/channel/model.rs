@@ -137,7 +137,7 @@ pub(super) struct TeamHistory {
 
 const MOST: usize = 16;
 
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 struct NodeState {
     /// By kind of cells, by copy.
     lines: [[ModelValue; MOST]; 2],
@@ -157,8 +157,9 @@ struct NodeState {
 }
 
 /// The next thing that a leader does.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 enum LeaderStage {
+    #[default]
     Lay,
     Gather,
     Run(u8),
@@ -166,7 +167,7 @@ enum LeaderStage {
     Release,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 struct LeaderState {
     exchange: u8,
     stage: LeaderStage,

@@ -11,21 +11,7 @@ impl TeamModel {
     pub(in super::super) fn first(history: &TeamHistory) -> Self {
         assert!(history.nodes as usize * history.members as usize <= MOST, "more members than bits and cells");
         let followers = vec![FollowerState { exchange: 0, laid: false }; history.members as usize - 1];
-        let node = NodeState {
-            lines: Default::default(),
-            gather: Default::default(),
-            outgoing: Default::default(),
-            scratch: Default::default(),
-            copies: Default::default(),
-            private: ModelValue::default(),
-            mailboxes: Default::default(),
-            counters: [0; 2],
-            counted: [0; 2],
-            arrived: 0,
-            released: 0,
-            leader: LeaderState { exchange: 0, stage: LeaderStage::Lay, copied: 0, fetching: 0 },
-            followers,
-        };
+        let node = NodeState { followers, ..NodeState::default() };
         Self { nodes: vec![node; history.nodes as usize], messages: Vec::new() }
     }
 
