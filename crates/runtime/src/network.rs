@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use oxshmem_base::Error;
 use oxshmem_bootstrap::{Membership, gone};
 use oxshmem_os::process;
-use oxshmem_transport::{AmoDomain, Capabilities, Fabric, Features, Lane, LaneOptions, Region, Segment};
+use oxshmem_transport::{AmoDomain, Capabilities, Fabric, Features, Lane, LaneOptions, Region, Segment, TakesTurns};
 use parking_lot::Mutex;
 
 use crate::transfers::direct::FAST;
@@ -133,31 +133,10 @@ pub(crate) fn takes_turns() -> bool {
     fabric().is_some_and(|fabric| fabric.turns().is_some())
 }
 
-/// A wait has looked at its condition, for the first time or `again` in vain. Returns when it is this thread's turn again.
-pub(crate) fn look(again: bool) {
+/// Tells a network whose PEs take turns, and no other one.
+pub(crate) fn with_turns(tell: impl FnOnce(&dyn TakesTurns)) {
     if let Some(turns) = fabric().and_then(Fabric::turns) {
-        turns.look(again);
-    }
-}
-
-/// The caller is about to wait for PEs of other nodes by other means than the network.
-pub(crate) fn step_out() {
-    if let Some(turns) = fabric().and_then(Fabric::turns) {
-        turns.step_out();
-    }
-}
-
-/// The program has a block of its heap, new or with another size. Only a network that tells of the run remembers it.
-pub(crate) fn allocated(offset: u64, bytes: u64) {
-    if let Some(turns) = fabric().and_then(Fabric::turns) {
-        turns.allocated(offset, bytes);
-    }
-}
-
-/// The block at this offset is none any more.
-pub(crate) fn freed(offset: u64) {
-    if let Some(turns) = fabric().and_then(Fabric::turns) {
-        turns.freed(offset);
+        tell(turns);
     }
 }
 

@@ -167,7 +167,7 @@ fn take_turns(reason: Reason<'_>, ready: &mut dyn FnMut() -> bool) {
     let mut slow = SlowWait::begin(Instant::now());
     let mut again = false;
     loop {
-        network::look(again);
+        network::with_turns(|turns| turns.look(again));
         again = true;
         suspended::move_on();
         if ready() || slow.check_now_and_then(&reason, ready) {

@@ -138,7 +138,7 @@ fn allocate_or_say(
         filled();
     }
     let offset = proposal.conclude(filled)?;
-    network::allocated(offset, bytes as u64);
+    network::with_turns(|turns| turns.allocated(offset, bytes as u64));
     Ok(address(offset))
 }
 
@@ -209,7 +209,7 @@ pub unsafe fn free(call: &'static str, ptr: *mut c_void) {
     if !lock(life).free(offset_of(ptr)) {
         no_block(life, call, ptr);
     }
-    network::freed(offset_of(ptr));
+    network::with_turns(|turns| turns.freed(offset_of(ptr)));
 }
 
 /// At `SHMEM_CHECK=3`: says which blocks were never freed. They are the same on all PEs, so the first one speaks.

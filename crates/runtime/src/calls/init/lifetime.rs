@@ -242,7 +242,7 @@ fn end(others: OtherCalls) {
         // The messages of the last synchronisation must arrive, and be acknowledged, before any PE stops serving.
         ContextHandle::default_context().quiet("shmem_finalize");
         lane::complete("shmem_finalize");
-        network::step_out();
+        network::with_turns(|turns| turns.step_out());
         let met = job::joined().filter(|_| planted!("leaves-without-meeting", true, false)).map(Membership::last_fence);
         if let Some(Err(error)) = met {
             errors::fail(&error);

@@ -43,8 +43,8 @@ pub unsafe fn realloc(call: &'static str, ptr: *mut c_void, bytes: usize) -> *mu
         }
         Resized::InPlace => ptr,
     };
-    network::freed(old);
-    network::allocated(offset_of(new), bytes as u64);
+    network::with_turns(|turns| turns.freed(old));
+    network::with_turns(|turns| turns.allocated(offset_of(new), bytes as u64));
     let sequence = lock(life).sequence();
     agree(call, bytes, true, sequence, 0);
     new
