@@ -1,5 +1,7 @@
-// A function made from a template passes a PE that the job lacks.
+// A function made from a template passes a PE that the job lacks. The string makes the program need the C++ runtime, as most programs do.
 #include <shmem.h>
+
+#include <string>
 
 namespace heat {
 template <typename T>
@@ -11,10 +13,11 @@ __attribute__((noinline)) void send(T *target, T value, int pe)
 
 static double target;
 
-int main()
+int main(int count, char **arguments)
 {
     shmem_init();
-    heat::send<double>(&target, 1.0, shmem_n_pes() + 5);
+    const std::string name(arguments[count - 1]);
+    heat::send<double>(&target, double(name.size()), shmem_n_pes() + 5);
     shmem_finalize();
     return 0;
 }
