@@ -221,11 +221,11 @@ impl SlowWait {
     }
 }
 
-/// Spins until patience ends. A pause of the processor follows each look, unless a look is itself a system call. What comes over the
-/// network renews the patience, for [`durations::CHECK_EVERY`] at most. Returns since when nothing has come; `None`: the wait is over.
+/// Spins until patience ends, with a pause of the processor behind each look. What comes over the network renews the patience, for
+/// [`durations::CHECK_EVERY`] at most. Returns since when nothing has come; `None`: the wait is over.
 fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
     let (mut since, mut begin) = (None, None);
-    let (looks, pauses) = (pace::looks_per_clock(), !pace::has_costly_looks());
+    let looks = pace::looks_per_clock();
     loop {
         for _ in 0..looks {
             let served = network::progress();
@@ -238,9 +238,7 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
                 since = None;
                 pace::note_caught();
             }
-            if pauses {
-                core::hint::spin_loop();
-            }
+            core::hint::spin_loop();
         }
         let now = Instant::now();
         let (since, begin) = (*since.get_or_insert(now), *begin.get_or_insert(now));

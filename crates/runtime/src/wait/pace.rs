@@ -61,8 +61,8 @@ pub(crate) fn set_mode(mode: Mode) {
 }
 
 /// Tells all waits that they have a network to move on. Then they look at it instead of looking without pause. If each look is `costly`,
-/// as much as many readings of the clock, a spin reads it after a few: two PEs that have come to share a processor let each other work
-/// soon after the least patience, and not after 32 calls of the kernel.
+/// as much as many readings of the clock, a spin reads it at each one: two PEs that have come to share a processor let each other work
+/// after the least patience, and not after 32 calls of the kernel.
 pub(crate) fn expect_network(costly: bool) {
     STATE.eager_looks.store(EagerLooks::few().0, Relaxed);
     STATE.looks_per_clock.store(if costly { COSTLY_LOOKS_PER_CLOCK } else { LOOKS_PER_CLOCK }, Relaxed);
