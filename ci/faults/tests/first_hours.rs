@@ -47,11 +47,12 @@ fn hours_3_a_backtrace_begins_with_the_program() {
 }
 
 #[test]
-fn hours_3_a_backtrace_names_functions_of_cpp_as_their_source_does() {
-    let job = Job::new("-n 1").env("SHMEM_BACKTRACE", "1");
-    job.run(&program("templates.cc"), [""; 0])
-        .expect(1)
-        .says(&["called from: void heat::send<double>(double*, double, int)"]);
+fn hours_3_errors_and_backtraces_name_functions_of_cpp_as_their_source_does() {
+    let name = "called from: void heat::send<double>(double*, double, int)";
+    for backtrace in ["0", "1"] {
+        let job = Job::new("-n 1").env("SHMEM_BACKTRACE", backtrace);
+        job.run(&program("templates.cc"), [""; 0]).expect(1).says(&[name]);
+    }
 }
 
 #[test]

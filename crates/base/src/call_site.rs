@@ -15,10 +15,12 @@ impl CallSite {
     }
 
     /// The function of the program and its line, as `main at app.c:17`; without debug information the function alone. `None` if no
-    /// function of the program is on the stack, as in a thread of the library or in an interpreter.
-    pub fn place(&self) -> Option<String> {
+    /// function of the program is on the stack, as in a thread of the library or in an interpreter. `in_source` says how the source names a
+    /// function, where that is another name than the linker's.
+    pub fn place(&self, in_source: impl Fn(&str) -> Option<String>) -> Option<String> {
         let (function, line) = outside(&self.0.to_string())?;
-        is_program(&function).then(|| line.map_or_else(|| function.clone(), |line| format!("{function} at {line}")))
+        let name = in_source(&function).unwrap_or_else(|| function.clone());
+        is_program(&function).then(|| line.map_or_else(|| name.clone(), |line| format!("{name} at {line}")))
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_base::call_site::CallSite;
-use oxshmem_os::{faults, limits, memory};
+use oxshmem_os::{cpp, faults, limits, memory};
 
 use crate::diagnosis::{backtrace, program_line, remedy, variables};
 use crate::memory::control::ControlBlock;
@@ -56,7 +56,7 @@ pub(crate) fn place() -> String {
     if !known.is_empty() {
         return known;
     }
-    CallSite::here().place().map_or_else(String::new, |place| format!("\n  called from: {place}"))
+    CallSite::here().place(cpp::in_source).map_or_else(String::new, |place| format!("\n  called from: {place}"))
 }
 
 fn first_to_speak() -> bool {
