@@ -7,11 +7,11 @@
 //! | [`calls`] | the calls of the standard; `init` and the life of the library; the lock |
 //! | `collectives` | barriers, reductions and every other operation of a team: on a node, between nodes, by schedules |
 //! | `diagnosis` | errors, hang reports, certain deadlocks |
-//! | `memory` | the windows that the node's PEs share, the symmetric heap, what each PE may take |
+//! | `memory` | the windows that the node's PEs share, the arithmetic that finds objects in them, the symmetric heap, what each PE may take |
 //! | `network` | PEs of other nodes: the choice of a transport, how it is opened, lanes of contexts |
 //! | `start` | the job, this PE's place in it, the state between the first init and the last finalize |
 //! | `teams` | teams, contexts, their handles, leases of slots |
-//! | `transfers` | loads, stores and atomics on other PEs' memory: the direct way and all others |
+//! | `transfers` | loads, stores and atomics on other PEs' memory; the ways to PEs that the arithmetic does not reach |
 //! | `wait` | the one place that blocks, what wakes it, which PEs are gone |
 //!
 //! No file imports a file that imports it, directly or through others (`cargo xtask house`).

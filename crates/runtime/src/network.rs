@@ -17,7 +17,7 @@ use oxshmem_os::process;
 use oxshmem_transport::{AmoDomain, Capabilities, Fabric, Features, Lane, LaneOptions, Region, Segment, TakesTurns};
 use parking_lot::Mutex;
 
-use crate::transfers::direct::FAST;
+use crate::memory::direct::FAST;
 
 /// The job's fabric between init and the last finalize; null on one node. Stored with release and loaded with acquire, because
 /// the box and what it holds are plain memory, which a thread may use that has met the initialising one nowhere else.

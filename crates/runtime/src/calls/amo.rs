@@ -10,12 +10,12 @@ use core::sync::atomic::Ordering::Relaxed;
 use oxshmem_transport::Amo;
 
 use crate::diagnosis::errors;
+use crate::memory::direct::near_atomic;
 use crate::network;
 use crate::start::job;
 use crate::teams::via::{InWorld, Via};
 use crate::transfers::atomic::execute;
 pub use crate::transfers::atomic::{AmoInteger, AmoType};
-use crate::transfers::direct::near_atomic;
 use crate::transfers::indirect::updates;
 
 /// The object itself, if it is on the node and the processor does atomics. Misaligned objects miss: they have no atomics.

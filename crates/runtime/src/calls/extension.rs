@@ -9,9 +9,9 @@ use oxshmem_base::planted;
 use crate::InWorld;
 use crate::calls::order;
 use crate::calls::p2p::answer;
+use crate::memory::direct::FAST;
 use crate::network::lane;
 use crate::teams::via::Via;
-use crate::transfers::direct::FAST;
 
 /// Seconds since a moment that stays the same while the machine runs.
 pub fn wtime() -> f64 {

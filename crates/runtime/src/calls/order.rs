@@ -10,10 +10,10 @@ use crate::collectives;
 use crate::collectives::call::Call;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
+use crate::memory::direct::FAST;
 use crate::teams::context::ContextHandle;
 use crate::teams::team::TeamHandle;
 use crate::teams::via::Via;
-use crate::transfers::direct::FAST;
 
 /// Keeps earlier stores before later ones, non-temporal ones (ORD-5) included.
 #[inline(always)]

@@ -4,8 +4,8 @@
 
 use core::ffi::c_int;
 
+use crate::memory::direct::{near, near_object};
 use crate::teams::via::Via;
-use crate::transfers::direct::{near, near_object};
 use crate::transfers::element::{self, copy};
 use crate::transfers::length::{self, Cover, bytes};
 use crate::transfers::{indirect, range};

@@ -10,8 +10,8 @@ use crate::calls::amo::{self, AmoType};
 use crate::calls::{p2p, rma};
 use crate::diagnosis::errors;
 use crate::memory::control::ControlBlock;
+use crate::memory::direct::{atomic_window, may_have_window, window};
 use crate::teams::via::Via;
-use crate::transfers::direct::{atomic_window, may_have_window, window};
 use crate::transfers::indirect::updates;
 use crate::transfers::length;
 

@@ -32,12 +32,12 @@ use crate::collectives::signature::number_of;
 use crate::diagnosis::errors;
 use crate::memory::control::seat::Seat;
 use crate::memory::control::{ControlBlock, SET_PLACES, SETS_BYTES};
+use crate::memory::direct::FAST;
 use crate::start::{job, state, threads};
 #[cfg(not(loom))]
 use crate::teams::leasing;
 use crate::teams::members::Members;
 use crate::teams::team::TeamState;
-use crate::transfers::direct::FAST;
 use crate::wait::{self, Needs, Reason};
 
 pub(crate) use key::Key;

@@ -12,8 +12,8 @@ use crate::collectives::signature::{CallKind, Signature};
 use crate::diagnosis::errors;
 use crate::diagnosis::recorder::RecordedCall;
 use crate::memory::control::{CallDeclaration, ControlBlock};
+use crate::memory::direct::FAST;
 use crate::teams::team::TeamState;
-use crate::transfers::direct::FAST;
 use crate::transfers::range;
 use crate::wait::{self, Collectives, Needs, Reason, suspended};
 

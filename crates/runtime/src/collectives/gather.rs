@@ -17,8 +17,8 @@ use crate::collectives::signature::CallKind;
 use crate::collectives::way::{self, Asked};
 use crate::diagnosis::errors;
 use crate::memory::control::PAYLOAD_WORDS;
+use crate::memory::direct::FAST;
 use crate::teams::span::Span;
-use crate::transfers::direct::FAST;
 use crate::transfers::length;
 
 /// Collects blocks of `bytes` bytes of all members, in team order.

@@ -9,8 +9,8 @@ use crate::collectives::call::Call;
 use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
 use crate::diagnosis::errors;
+use crate::memory::direct::FAST;
 use crate::start::state;
-use crate::transfers::direct::FAST;
 use crate::transfers::length;
 
 /// The contribution of one member: a block for each member.

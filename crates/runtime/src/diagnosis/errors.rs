@@ -13,8 +13,8 @@ use oxshmem_os::{cpp, faults, limits, memory};
 
 use crate::diagnosis::{backtrace, program_line, remedy, variables};
 use crate::memory::control::ControlBlock;
+use crate::memory::direct::FAST;
 use crate::start::{job, state};
-use crate::transfers::direct::FAST;
 use crate::transfers::length;
 
 pub(crate) use not_symmetric::not_symmetric;

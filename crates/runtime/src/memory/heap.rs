@@ -10,9 +10,9 @@ use oxshmem_base::{Error, ErrorKind, size};
 use oxshmem_heap::{Block, Exhausted, Heap, MIN_ALIGN, Refused, Resized};
 use oxshmem_os::memory::{self as machine, SharedMemory};
 
+use crate::memory::direct::FAST;
 use crate::memory::guard::{Guard, OwnHeap, REDZONE};
 use crate::network;
-use crate::transfers::direct::FAST;
 
 /// The heap of one life.
 pub(crate) struct SymmetricHeap {

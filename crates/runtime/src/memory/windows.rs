@@ -18,9 +18,9 @@ use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable, wid
 use crate::memory::heap::SymmetricHeap;
 use crate::memory::{collected, huge_pages};
 
+use crate::memory::direct::FAST;
 use crate::network::neighbours::Quarters;
 use crate::start::{placement, waiting};
-use crate::transfers::direct::FAST;
 use crate::wait::deaths::{CONTROL, Roll};
 use crate::wait::pace::{self, Mode};
 

@@ -6,13 +6,13 @@ use oxshmem_bootstrap::{Circle, Membership, wireup};
 use oxshmem_transport::{AddressBook, Region, Segment};
 
 use crate::collectives::between_nodes;
+use crate::memory::direct::FAST;
 use crate::memory::windows::Windows;
 use crate::memory::{control, facts};
 use crate::network::vote::{self, ChosenTransport, Joining};
 use crate::network::{self, lane};
 use crate::start::state::OtherCalls;
 use crate::teams::context::ContextHandle;
-use crate::transfers::direct::FAST;
 
 /// Opens the fabric if the job has several nodes, and registers the caller's windows.
 pub(crate) fn open(

@@ -7,9 +7,9 @@ use oxshmem_base::knobs::Settings;
 use parking_lot::Mutex;
 
 use crate::collectives::choice::Choice;
+use crate::memory::direct::FAST;
 use crate::memory::heap::SymmetricHeap;
 use crate::memory::windows::Windows;
-use crate::transfers::direct::FAST;
 
 /// The current life; null between lives. Stored with release and loaded with acquire, so that a thread which has met the
 /// initialising one nowhere else finds the life whole.

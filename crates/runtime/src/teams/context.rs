@@ -6,12 +6,12 @@ use core::sync::atomic::{
 };
 
 use crate::diagnosis::errors;
+use crate::memory::direct::FAST;
 use crate::network::lane::{self, ContextLane};
 use crate::start::state;
 use crate::teams::predefined_handles;
 use crate::teams::team::TeamState;
 use crate::teams::valid_handles::{self, HandleKind};
-use crate::transfers::direct::FAST;
 
 /// A `shmem_ctx_t`: the address of a context object, or null for `SHMEM_CTX_INVALID`.
 #[repr(transparent)]

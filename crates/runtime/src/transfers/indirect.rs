@@ -1,4 +1,4 @@
-//! Where operations go that the arithmetic of [`crate::transfers::direct`] does not settle: PEs of other nodes, nodes whose PEs have no
+//! Where operations go that the arithmetic of [`crate::memory::direct`] does not settle: PEs of other nodes, nodes whose PEs have no
 //! numbers in a row, teams that are not triplets, calls that are to be checked, atomics that the network does, and the user's mistakes.
 
 pub(crate) mod updates;
@@ -8,12 +8,12 @@ use core::ffi::c_int;
 use oxshmem_transport::{Region, Remote};
 
 use crate::diagnosis::{errors, recorder};
+use crate::memory::direct::{Extent, FAST};
 use crate::network;
 use crate::network::lane::ContextLane;
 use crate::start::job;
 use crate::teams::context::ContextHandle;
 use crate::teams::via::Via;
-use crate::transfers::direct::{Extent, FAST};
 use crate::transfers::{element, range};
 use crate::wait::Needs;
 

@@ -1,4 +1,4 @@
-//! Looks at the range of memory that a call names, where the arithmetic of [`crate::transfers::direct`] does not settle it: each
+//! Looks at the range of memory that a call names, where the arithmetic of [`crate::memory::direct`] does not settle it: each
 //! function ends the job with the reason if the range is wrong.
 
 use core::ffi::c_int;
@@ -6,8 +6,8 @@ use core::ffi::c_int;
 use oxshmem_transport::Region;
 
 use crate::diagnosis::errors;
+use crate::memory::direct::{Extent, FAST};
 use crate::teams::context::ContextHandle;
-use crate::transfers::direct::{Extent, FAST};
 use crate::transfers::length::Cover;
 
 /// The world number of the context's PE `pe`.

@@ -2,8 +2,8 @@
 
 use super::{Needs, Reason};
 use crate::diagnosis::errors;
+use crate::memory::direct::{Extent, FAST};
 use crate::start::job;
-use crate::transfers::direct::{Extent, FAST};
 
 /// Ends the job if the wait is for such a variable. Memory of another PE of the node, as `shmem_ptr` gives it, is reached.
 pub(super) fn check(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) {

@@ -6,7 +6,7 @@ use oxshmem_base::Error;
 
 use crate::calls::memory;
 use crate::diagnosis::errors;
-use crate::transfers::direct::FAST;
+use crate::memory::direct::FAST;
 
 /// The reason why a heap call fails, by its number in Fortran.
 #[derive(Clone, Copy)]

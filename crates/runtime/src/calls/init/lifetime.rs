@@ -19,6 +19,7 @@ use crate::collectives::signature::CallKind;
 use crate::collectives::{active_set, missed_broadcasts};
 use crate::diagnosis::{deadlock, debug, errors, outside};
 use crate::memory::control::{self, ControlBlock, State};
+use crate::memory::direct::FAST;
 use crate::memory::windows;
 use crate::network::{connect, lane};
 use crate::start::job::{self, MY_PE, N_PES};
@@ -29,7 +30,6 @@ use crate::teams::context::ContextHandle;
 use crate::teams::members::Members;
 use crate::teams::team::{TeamHandle, TeamLeases, TeamState};
 use crate::teams::{leasing, live_contexts, live_teams, valid_handles};
-use crate::transfers::direct::FAST;
 use crate::wait::{pace, suspended};
 use crate::{collectives, network};
 

@@ -6,9 +6,9 @@ use oxshmem_base::{Error, size};
 use oxshmem_heap::MIN_ALIGN;
 
 use crate::diagnosis::errors;
+use crate::memory::direct::FAST;
 use crate::start::job;
 use crate::start::state::LibraryState;
-use crate::transfers::direct::FAST;
 
 /// Ends the job: no block begins at the address that the program has passed to `call`.
 #[cold]

@@ -2,7 +2,7 @@
 
 use super::Call;
 use crate::diagnosis::errors;
-use crate::transfers::direct::{FAST, near};
+use crate::memory::direct::{FAST, near};
 use crate::transfers::range;
 
 /// Shares begin at cache lines.

@@ -4,8 +4,8 @@ use oxshmem_base::{Error, size};
 
 use super::{fail, longer_than_memory};
 use crate::diagnosis::remedy;
+use crate::memory::direct::FAST;
 use crate::start::{job, state};
-use crate::transfers::direct::FAST;
 
 /// Addresses below are those of members and elements of an object at NULL: the system maps nothing there.
 const LOWEST: usize = 4096;

@@ -10,8 +10,8 @@ use oxshmem_transport::{
 };
 
 use super::{ContextLane, Direction};
+use crate::memory::direct::may_have_window;
 use crate::start::job;
-use crate::transfers::direct::may_have_window;
 use crate::wait::{self, Needs};
 
 /// The arguments of an operation with the name of its call. They have one place in memory, from which the code that issues the rest, or

@@ -3,11 +3,11 @@
 use core::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use super::{TeamHandle, TeamObject, TeamState};
+use crate::memory::direct::FAST;
 use crate::start::state;
 use crate::teams::context::ContextHandle;
 use crate::teams::valid_handles::{self, HandleKind};
 use crate::teams::{live_teams, predefined_handles};
-use crate::transfers::direct::FAST;
 
 impl TeamHandle {
     /// `SHMEM_TEAM_INVALID`.

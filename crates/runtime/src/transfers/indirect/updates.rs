@@ -8,13 +8,13 @@ use oxshmem_transport::{Amo, Remote, SignalUpdate, Width};
 use super::{FoundObject, ObjectAccess, elsewhere, put_seldom, reached, search};
 use crate::diagnosis::{errors, recorder};
 use crate::memory::control::ControlBlock;
+use crate::memory::direct::FAST;
 use crate::network;
 use crate::network::lane::ContextLane;
 use crate::start::job;
 use crate::teams::context::ContextHandle;
 use crate::teams::via::{On, Via};
 use crate::transfers::atomic::{AmoType, execute};
-use crate::transfers::direct::FAST;
 use crate::transfers::range;
 
 /// An atomic; returns the old value if `fetch`. Otherwise it may return before the update happens.
