@@ -8,8 +8,8 @@
 
 pub(crate) mod bell;
 pub(crate) mod deaths;
-mod durations;
 mod gone;
+mod limits;
 mod needs;
 pub(crate) mod pace;
 pub(crate) mod polls;
@@ -212,7 +212,7 @@ impl SlowWait {
     /// Asks now and then whether the wait can ever end. Its sleeps ask as well, but a peer that is served again and again keeps the wait
     /// from them, and where PEs take turns there are none. Returns whether it is over, or interrupted.
     fn check_now_and_then(&mut self, reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> bool {
-        if self.checked.elapsed() < durations::CHECK_EVERY {
+        if self.checked.elapsed() < limits::CHECK_EVERY {
             return false;
         }
         self.checked = Instant::now();
@@ -222,7 +222,7 @@ impl SlowWait {
 }
 
 /// Spins until patience ends, with a pause of the processor behind each look. What comes over the network renews the patience, for
-/// [`durations::CHECK_EVERY`] at most. Returns since when nothing has come; `None`: the wait is over.
+/// [`limits::CHECK_EVERY`] at most. Returns since when nothing has come; `None`: the wait is over.
 fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
     let (mut since, mut begin) = (None, None);
     let looks = pace::looks_per_clock();
@@ -242,7 +242,7 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
         }
         let now = Instant::now();
         let (since, begin) = (*since.get_or_insert(now), *begin.get_or_insert(now));
-        if now - since >= Duration::from_micros(pace::patience().into()) || now - begin >= durations::CHECK_EVERY {
+        if now - since >= Duration::from_micros(pace::patience().into()) || now - begin >= limits::CHECK_EVERY {
             return Some(since);
         }
     }
@@ -255,7 +255,7 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
 fn give_way(has_bell: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
     let is_costly = pace::has_costly_looks() && !pace::crowded();
     let is_woken = has_bell || is_costly;
-    let most = if is_costly || !has_bell && pace::crowded() { durations::MANY_YIELDS } else { durations::FEW_YIELDS };
+    let most = if is_costly || !has_bell && pace::crowded() { limits::MANY_YIELDS } else { limits::FEW_YIELDS };
     for _ in 0..most {
         let goes_on = pace::yields().give_way(is_woken);
         let served = network::progress();
@@ -288,10 +288,10 @@ fn sleep(
     loop {
         // No ring is certain: then the sleep grows with the time already waited.
         *in_vain = Instant::now();
-        let most = ((*in_vain - *begin) / durations::SLEEP_SHARE).clamp(durations::SHORT_SLEEP, durations::LONG_SLEEP);
-        let most = if bell.is_some() { durations::BELL_SLEEP } else { most };
+        let most = ((*in_vain - *begin) / limits::SLEEP_SHARE).clamp(limits::SHORT_SLEEP, limits::LONG_SLEEP);
+        let most = if bell.is_some() { limits::BELL_SLEEP } else { most };
         // Other PEs may wait for a collective that has been suspended here.
-        let most = if suspended::any() { durations::SHORT_SLEEP } else { most };
+        let most = if suspended::any() { limits::SHORT_SLEEP } else { most };
         let resting = if bell.is_none() { network::rest(most) } else { None };
         let served = match resting {
             Some(served) => served,
@@ -308,7 +308,7 @@ fn sleep(
         if ready() {
             return RungOutcome::Ready;
         }
-        if begin.elapsed() > durations::CHECK_EVERY && check_long_wait(&reason, own, watch, begin.elapsed(), ready) {
+        if begin.elapsed() > limits::CHECK_EVERY && check_long_wait(&reason, own, watch, begin.elapsed(), ready) {
             return RungOutcome::Ready;
         }
         if served {

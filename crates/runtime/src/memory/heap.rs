@@ -13,6 +13,7 @@ use oxshmem_os::memory::{self as machine, SharedMemory};
 use crate::memory::direct::FAST;
 use crate::memory::guard::{Guard, OwnHeap, REDZONE};
 use crate::network;
+use crate::start::job;
 
 /// The heap of one life.
 pub(crate) struct SymmetricHeap {
@@ -297,8 +298,10 @@ impl SymmetricHeap {
         }
         let (cap, fix) = if self.limited {
             ("SHMEM_SYMMETRIC_SIZE", "set SHMEM_SYMMETRIC_SIZE to what each PE needs in all, or allocate less")
-        } else {
+        } else if job::pes_on_node() > 1 {
             ("this PE's share of its node's memory", "run fewer PEs on a node, or allocate less")
+        } else {
+            ("what this node's memory leaves to a heap", "allocate less, or run on a node with more memory")
         };
         // A free block that is long enough may lie badly.
         let place = if align > MIN_ALIGN {

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use core::time::Duration;
 use std::time::Instant;
 
-use crate::wait::durations::{
+use crate::wait::limits::{
     COSTLY_LOOKS_PER_CLOCK, EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_PER_CLOCK, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE,
     MOST_SHARING,
 };

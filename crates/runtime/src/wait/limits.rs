@@ -1,4 +1,4 @@
-//! How long a wait does each thing, and on which machine each time was measured.
+//! How long and how often a wait does each thing, and on which machine each number was measured.
 //!
 //! `docs/src/internals/thresholds.md` describes the machines and how to measure again.
 
