@@ -99,8 +99,8 @@ impl StridedBlocks {
             (CollectiveWay::Exchange | CollectiveWay::NodeEager, _) => {
                 let n = self.nelems * call.team.size as usize;
                 // SAFETY: the caller promises the elements of all blocks, and the way that there is room for them one behind the other.
-                let lay = |to| unsafe { self.lay(0, (0, n), to) };
-                exchange_bytes(call, n * self.element, lay, |member, theirs| {
+                let write = |to| unsafe { self.pack(0, (0, n), to) };
+                exchange_bytes(call, n * self.element, write, |member, theirs| {
                     let mine = theirs.wrapping_add(my as usize * block);
                     // SAFETY: the member has brought all its blocks, and the caller promises a place for each element.
                     unsafe { self.spread(member, (0, self.nelems), mine, self.element) };
@@ -110,12 +110,12 @@ impl StridedBlocks {
                 // Blocks whose elements lie apart go as a whole.
                 let elements = |piece: Range<usize>| (piece.start / self.element, piece.len() / self.element);
                 // SAFETY: the caller promises the elements; the place has room for the piece.
-                let lay = |member, piece, to: *mut u8| unsafe { self.lay(member, elements(piece), to) };
+                let write = |member, piece, to: *mut u8| unsafe { self.pack(member, elements(piece), to) };
                 let take = |member, piece, from: *const u8| {
                     // SAFETY: the piece has come, and the caller promises a place for each element.
                     unsafe { self.spread(member, elements(piece), from, self.element) };
                 };
-                between_nodes::alltoall(call, span, parts, block, lay, take);
+                between_nodes::alltoall(call, span, parts, block, write, take);
             }
             _ => {
                 call.enter_to_read([("source", self.source)]);
@@ -150,7 +150,7 @@ impl StridedBlocks {
     ///
     /// # Safety
     /// The source has the elements, and `to` the room.
-    unsafe fn lay(&self, member: u32, (first, n): (usize, usize), to: *mut u8) {
+    unsafe fn pack(&self, member: u32, (first, n): (usize, usize), to: *mut u8) {
         let from = (self.element_for(member, first), self.source_apart);
         // SAFETY: the caller promises the elements on both sides.
         unsafe { copy_elements((to, self.element), from, self.element, n) };

@@ -99,11 +99,11 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Member `my` brings what it has for the others: if it is the root, it copies the payload to `at`.
+    /// Member `my` contributes what it has for the others: if it is the root, it copies the payload to `at`.
     ///
     /// # Safety
     /// There is room for the payload, and the root's source has it.
-    pub(crate) unsafe fn lay(&self, my: u32, at: *mut u8) {
+    pub(crate) unsafe fn contribute(&self, my: u32, at: *mut u8) {
         if my == self.root {
             // SAFETY: the caller promises both.
             unsafe { ptr::copy_nonoverlapping(self.source, at, self.bytes) };

@@ -131,8 +131,8 @@ unsafe fn by_posts(call: Call<'_>, spread: Spread) {
 unsafe fn in_payload(call: Call<'_>, spread: Spread) {
     let my = call.team.my;
     // SAFETY: `source` has the bytes, which are at most a payload, as this function demands.
-    let lay = |at| unsafe { spread.lay(my, at) };
-    exchange_bytes(call, spread.bytes, lay, |member, theirs| {
+    let write = |at| unsafe { spread.contribute(my, at) };
+    exchange_bytes(call, spread.bytes, write, |member, theirs| {
         if member == spread.root {
             // SAFETY: `dest` and the root's line have the bytes.
             unsafe { spread.take(my, theirs) };

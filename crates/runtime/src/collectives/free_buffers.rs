@@ -9,7 +9,7 @@ use crate::memory::control::leaders::BUFFER_SETS;
 
 pub(crate) mod ring;
 
-use ring::{OwedAcknowledgements, RingBlocks};
+use ring::{PendingAcknowledgements, RingBlocks};
 
 /// Memory of one kind that teams lease.
 pub(crate) struct Pool {
@@ -93,7 +93,7 @@ pub(crate) struct LeasedRing {
     /// Where the team's broadcasts go, and what this leader has to acknowledge of them. One thread at a time is in a collective of
     /// a team, so no thread waits for these locks.
     pub(crate) blocks: Mutex<RingBlocks>,
-    pub(crate) owed: Mutex<OwedAcknowledgements>,
+    pub(crate) pending: Mutex<PendingAcknowledgements>,
     /// Whether barriers of all PEs free the blocks of the ring, as the team's own synchronising runs do: on all members or on none.
     /// Before the lease, whether the caller agrees to that.
     pub(crate) follows_barriers: AtomicBool,
@@ -106,7 +106,7 @@ impl Default for LeasedRing {
         LeasedRing {
             lease: Leased::of(&BROADCASTS),
             blocks: Mutex::default(),
-            owed: Mutex::default(),
+            pending: Mutex::default(),
             follows_barriers: AtomicBool::new(false),
             last: AtomicU64::new(0),
         }

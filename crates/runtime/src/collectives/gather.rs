@@ -35,8 +35,8 @@ pub(crate) unsafe fn fcollect(call: Call<'_>, dest: *mut u8, source: *const u8, 
     match (way, &call.team.span) {
         (CollectiveWay::Exchange | CollectiveWay::NodeEager, _) => {
             // SAFETY: the caller promises `bytes` bytes at `source`, and the way that there is room for them.
-            let lay = |to| unsafe { ptr::copy_nonoverlapping(source, to, bytes) };
-            exchange_bytes(call, bytes, lay, |member, theirs| {
+            let write = |to| unsafe { ptr::copy_nonoverlapping(source, to, bytes) };
+            exchange_bytes(call, bytes, write, |member, theirs| {
                 // SAFETY: the caller promises `bytes` bytes for each member at `dest`, and each member has brought as many.
                 unsafe { ptr::copy_nonoverlapping(theirs, dest.add(member as usize * bytes), bytes) };
             });

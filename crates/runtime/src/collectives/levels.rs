@@ -28,7 +28,7 @@ use oxshmem_schedule::way::size_limits::PAYLOAD;
 
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
-use crate::collectives::lookout::{nudge, until_reached, until_told};
+use crate::collectives::lookout::{nudge, until_reached, until_stamped};
 use crate::collectives::unanimity::are_same;
 use crate::memory::control::{Line, PAYLOAD_WORDS};
 use crate::teams::cache_levels::{self, Hierarchy};
@@ -214,7 +214,7 @@ impl Play<'_> {
         let word = &self.line(of, line).sequence;
         match self.protocol.traffic() {
             Traffic::Synchronising => until_reached(self.call, of, word, self.stamp(number)),
-            Traffic::OneWay { .. } => until_told(self.call, of, word, self.stamp(number)),
+            Traffic::OneWay { .. } => until_stamped(self.call, of, word, self.stamp(number)),
         }
     }
 

@@ -46,20 +46,20 @@ const LOOKS: u32 = 128;
 /// [`until_reached`] for the words of announcements, which a member that is in another call never writes. It is noticed by
 /// what it has written instead: the line of an exchange that the caller has not begun, or a statement about another call.
 #[inline]
-pub(crate) fn until_told(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
-    until_told_by_bell(call, member, word, stamp, None);
+pub(crate) fn until_stamped(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64) {
+    until_stamped_by_bell(call, member, word, stamp, None);
 }
 
-/// [`until_told`] by a member that rings `bell`, if there is one.
+/// [`until_stamped`] by a member that rings `bell`, if there is one.
 #[inline]
-pub(crate) fn until_told_by_bell(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64, bell: Option<Bell<'_>>) {
+pub(crate) fn until_stamped_by_bell(call: Call<'_>, member: u32, word: &AtomicU64, stamp: u64, bell: Option<Bell<'_>>) {
     let seen = until_passed(call, member, word, stamp >> signature::BITS << signature::BITS, bell);
     if seen != stamp && number_of(seen) == number_of(stamp) {
         call.differs(Some(member), signature_of(seen));
     }
 }
 
-/// [`until_told`] for the announcements of member `root`, which waits in each until all have taken it. So a later one shows that the root has
+/// [`until_stamped`] for the announcements of member `root`, which waits in each until all have taken it. So a later one shows that the root has
 /// posted a broadcast in the place of the one that the caller waits for.
 pub(crate) fn until_announced(call: Call<'_>, root: u32, word: &AtomicU64, stamp: u64) {
     let seen = until_passed(call, root, word, stamp >> signature::BITS << signature::BITS, None);

@@ -29,7 +29,7 @@ use oxshmem_base::planted;
 use oxshmem_os::cache;
 
 use crate::collectives::call::Call;
-use crate::collectives::lookout::{nudge, others, until_taken, until_told};
+use crate::collectives::lookout::{nudge, others, until_stamped, until_taken};
 use crate::collectives::node_exchange;
 use crate::collectives::signature::number_of;
 use crate::memory::control::eager::{BUFFER, ENTRIES, ENTRY_WORDS, Entry};
@@ -121,7 +121,7 @@ pub(crate) unsafe fn take(call: Call<'_>, root: u32, dest: *mut u8, bytes: usize
     let number = team.next_announcement();
     let (entry, stamp) = (entry(team, root, number), call.signature.stamp(number));
     call.write_late_record(team.meetings());
-    until_told(call, root, &entry.stamp, stamp);
+    until_stamped(call, root, &entry.stamp, stamp);
     debug_assert_eq!(number_of(entry.stamp.load(Acquire)), number, "an entry was written before all had taken it");
     entry.payload.with(|words| {
         // SAFETY: the root has posted as many bytes, which the signature says, and an entry has them in any case; it writes the entry

@@ -36,7 +36,7 @@ use crate::collectives::arrivals;
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
 use crate::collectives::levels;
-use crate::collectives::lookout::{nudge, others, until_announced, until_reached, until_told};
+use crate::collectives::lookout::{nudge, others, until_announced, until_reached, until_stamped};
 use crate::collectives::signature::number_of;
 use crate::memory::control::{PAYLOAD_WORDS, Slot};
 use crate::teams::team::TeamState;
@@ -161,7 +161,7 @@ pub(crate) fn announce(call: Call<'_>, source: u64, meanwhile: impl FnOnce()) {
     }
     meanwhile();
     for other in others(team.my, team.size) {
-        until_told(call, other, &team.place(other).words.0.taken, stamp);
+        until_stamped(call, other, &team.place(other).words.0.taken, stamp);
     }
 }
 

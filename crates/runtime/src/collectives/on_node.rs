@@ -144,20 +144,20 @@ impl Call<'_> {
     }
 }
 
-/// The caller's `bytes` bytes, which `lay` writes, go to all members, and `take` finds those of each, the caller's own included: as the
+/// The caller's `bytes` bytes, which `write` writes, go to all members, and `take` finds those of each, the caller's own included: as the
 /// payload of an exchange, or through the eager buffers of a node, for which they must be short enough.
 #[inline(always)]
 pub(crate) fn exchange_bytes(
     call: Call<'_>,
     bytes: usize,
-    lay: impl FnOnce(*mut u8),
+    write: impl FnOnce(*mut u8),
     mut take: impl FnMut(u32, *const u8),
 ) {
     if bytes > PAYLOAD {
-        return node_eager::exchange(call, bytes, lay, take);
+        return node_eager::exchange(call, bytes, write, take);
     }
     let mut words = [0_u64; PAYLOAD_WORDS];
-    lay(words.as_mut_ptr().cast());
+    write(words.as_mut_ptr().cast());
     node_exchange::exchange(call, &words[..words_of(bytes)], |member, theirs| take(member, theirs.as_ptr().cast()));
 }
 

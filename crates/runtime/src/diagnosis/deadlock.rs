@@ -293,7 +293,7 @@ fn report(observer: &mut Observer, job: &Membership) {
     let pes = job.size();
     let who = if pes == 1 { "the job's only PE waits".into() } else { format!("all {pes} PEs of the job wait") };
     let head = format!("oxshmem: deadlock: {who}, and nothing can end that:\n");
-    let text = head + &places::told().unwrap_or_else(|| picture(observer, job));
+    let text = head + &places::ask_launcher().unwrap_or_else(|| picture(observer, job));
     if state::current().is_some_and(|life| life.settings.deadlock == Deadlock::Abort) {
         job::abort(1, text.trim_end());
     }

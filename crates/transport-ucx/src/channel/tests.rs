@@ -378,7 +378,7 @@ fn unacknowledged_messages_arrive_and_are_complete_when_somebody_asks() {
         assert_eq!(stage.channel.outstanding(), 100, "all before the question is known to be done");
         assert_eq!(stage.channel.unmarked, 100);
         stage.channel.progress(&stage.net.peers).expect("nothing fails");
-        assert_eq!((stage.channel.unmarked, stage.channel.owed()), (0, 101), "one question stands behind them");
+        assert_eq!((stage.channel.unmarked, stage.channel.unanswered()), (0, 101), "one question stands behind them");
         stage.complete();
         stage.put_copy(at(199_999), &source[..8]);
         stage.failure()
@@ -458,7 +458,7 @@ fn a_programs_short_puts_are_messages_and_a_fence_keeps_them_behind_its_long_one
         stage.channel.longest_message = LONGEST_MESSAGE;
         let put = |stage: &mut Stage<'_>, to, n: usize| stage.put(at(to), &source[..n]);
         assert!(put(stage, 0, LONGEST_MESSAGE).is_ok());
-        assert_eq!((stage.channel.owed(), stage.channel.transfers()), (1, 0), "a short put is a message");
+        assert_eq!((stage.channel.unanswered(), stage.channel.transfers()), (1, 0), "a short put is a message");
         stage.put_in_the_end(at(LONG), &source);
         assert!(stage.channel.transfers() > 0, "a long put is UCX's");
         stage.channel.fence();

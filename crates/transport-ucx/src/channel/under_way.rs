@@ -4,7 +4,7 @@ use super::Channel;
 
 impl Channel {
     pub(crate) fn outstanding(&self) -> u64 {
-        self.transfers() + self.owed()
+        self.transfers() + self.unanswered()
     }
 
     /// Puts, gets and atomics of UCX's under way, with the signals that wait for them.
@@ -38,7 +38,7 @@ impl Channel {
     }
 
     /// Messages that are not known to be done.
-    pub(crate) fn owed(&self) -> u64 {
+    pub(crate) fn unanswered(&self) -> u64 {
         self.asked_for() + self.inbox.unacknowledged.get()
     }
 

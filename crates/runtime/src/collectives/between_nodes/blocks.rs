@@ -77,7 +77,7 @@ unsafe fn fetch_blocks(call: Call<'_>, span: &Span, dest: *mut u8, place: impl F
 }
 
 /// An all-to-all whose blocks of `bytes` bytes travel together from node to node, in as many pieces as the parts have no room for
-/// them at once. `lay` writes these bytes of the block for a member to its last argument, `take` reads those of the block of a member
+/// them at once. `write` writes these bytes of the block for a member to its last argument, `take` reads those of the block of a member
 /// from there.
 #[cold]
 pub(crate) fn alltoall(
@@ -85,7 +85,7 @@ pub(crate) fn alltoall(
     span: &Span,
     parts: PartExchange,
     bytes: usize,
-    lay: impl Fn(u32, Range<usize>, *mut u8),
+    write: impl Fn(u32, Range<usize>, *mut u8),
     take: impl Fn(u32, Range<usize>, *const u8),
 ) {
     let most = span.most() as usize;
@@ -99,7 +99,7 @@ pub(crate) fn alltoall(
         for node in 0..span.nodes() {
             for (to, member) in span.on(node).enumerate() {
                 // This part of the outgoing buffer is the caller's; its last user has left it, as for every buffer of an exchange.
-                lay(member, piece(), parts.to(node).wrapping_add(block(mine, to)));
+                write(member, piece(), parts.to(node).wrapping_add(block(mine, to)));
             }
         }
         parts.count_in();

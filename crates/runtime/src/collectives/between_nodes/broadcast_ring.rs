@@ -17,14 +17,14 @@
 //! - A leader, and a root before it lays its payload down, waits for the acknowledgements of all children before the first broadcast
 //!   that uses the half again. So the sources of its own puts are free, and the blocks of its children may be written.
 //!   A root that does not lead its node reads its leader's counts. It has been released from the broadcast before, so its leader had left the
-//!   half, and counted what the children owe, before that.
+//!   half, and counted the acknowledgements of the children that are still to come, before that.
 //!
 //! A leader sends an acknowledgement when it finds at the beginning or the end of a broadcast that its children's have come. It sends
 //! it at the latest when it waits for them itself, in the call in which its parent waits for it. Waits go down the tree only, so
 //! they end.
 //!
 //! Acknowledgements go up one tree. So while halves take turns all broadcasts go down one tree (`free_buffers::ring`); another tree needs
-//! a synchronising run first. After a run a leader sends what it still owes without a look at its children, in the first broadcast,
+//! a synchronising run first. After a run a leader sends its pending acknowledgements without a look at its children, in the first broadcast,
 //! which waits for no acknowledgement. So no acknowledgement waits for another tree.
 //!
 //! **Why acknowledgements may be counted.** A child acknowledges a half again only when it has taken what its parent put there after
@@ -69,14 +69,14 @@ use crate::wait;
 
 const _: () = assert!(EAGER_BROADCAST <= HALF);
 
-/// The root `lay`s the payload down, all members `take` it. Returns whether there was room, on all members alike.
+/// The root writes the payload (`write`), all members `take` it. Returns whether there was room, on all members alike.
 pub(super) fn broadcast(
     call: Call<'_>,
     span: &Span,
     tree: Tree,
     bytes: usize,
     root: u32,
-    lay: impl Fn(*mut u8),
+    write: impl Fn(*mut u8),
     take: impl Fn(*const u8),
 ) -> bool {
     let team = call.team;
@@ -98,13 +98,13 @@ pub(super) fn broadcast(
     }
     let number = team.next_announcement();
     if team.my == root {
-        lay(wire.block());
+        write(wire.block());
         wire.stamp_own_block();
     }
     if let Some(half) = block.left {
         planted!("half-left-without-the-node", gather_node(call, span, number), ());
         if leads {
-            wire.owe_parent(half, tree, &plan);
+            wire.defer_acknowledgement(half, tree, &plan);
             acknowledge(call, ring);
         }
     }
@@ -141,14 +141,14 @@ fn last_meeting(team: &TeamState) -> u32 {
     team.synchronising_runs().wrapping_add(barriers)
 }
 
-/// Sends the acknowledgements that the caller, a leader, owes and that are due.
+/// Sends the pending acknowledgements of the caller, a leader, that are due.
 fn acknowledge(call: Call<'_>, ring: &BroadcastRing) {
     acknowledge_if(call.name, call.team, ring, |half| {
         planted!("acknowledged-before-children", have_children(ring, half), true)
     });
 }
 
-/// A team ends, after a synchronising run: sends all that its leader owes.
+/// A team ends, after a synchronising run: sends all that are pending.
 pub(super) fn acknowledge_all(call: &'static str, team: &TeamState, ring: &BroadcastRing) {
     acknowledge_if(call, team, ring, |_| true);
 }
@@ -160,7 +160,7 @@ fn have_children(ring: &BroadcastRing, half: usize) -> bool {
 }
 
 fn acknowledge_if(call: &'static str, team: &TeamState, ring: &BroadcastRing, have_children: impl Fn(usize) -> bool) {
-    let parents = team.ring.owed.lock().due(last_meeting(team), have_children);
+    let parents = team.ring.pending.lock().due(last_meeting(team), have_children);
     for (parent, count) in parents.into_iter().zip(&ring.acknowledged) {
         if let Some(pe) = parent {
             let word = Remote { pe, region: Region::Control, offset: control::offset(count) };
@@ -232,13 +232,13 @@ impl Leader<'_> {
         }
     }
 
-    /// The node has taken all broadcasts in a half: the leader owes its parent an acknowledgement, and its children owe it theirs.
-    fn owe_parent(&self, half: usize, tree: Tree, plan: &Plan) {
+    /// The node has taken all broadcasts in a half: the acknowledgement to its parent is pending, and its children owe it theirs.
+    fn defer_acknowledgement(&self, half: usize, tree: Tree, plan: &Plan) {
         let (team, node) = (self.call.team, self.span.node());
         let expected = &self.ring.expected[half];
         expected.store(expected.load(Relaxed) + u64::from(tree.children(plan, node)), Relaxed);
         if let Some(parent) = tree.parent(plan, node) {
-            team.ring.owed.lock().owe(half, team.world(self.span.leader(parent)), last_meeting(team));
+            team.ring.pending.lock().add(half, team.world(self.span.leader(parent)), last_meeting(team));
         }
     }
 

@@ -76,7 +76,7 @@ pub(crate) unsafe fn broadcast_short(call: Call<'_>, span: &Span, way: LeaderSch
     let everybody = Reduction::of_words(Kernel::of::<Or, u64>(), &mut words[..spread.bytes.div_ceil(8)]);
     // SAFETY: at most a payload.
     unsafe {
-        spread.lay(call.team.my, everybody.dest);
+        spread.contribute(call.team.my, everybody.dest);
         combine(call, span, way, everybody);
         spread.take(call.team.my, everybody.dest);
     }

@@ -2,7 +2,7 @@
 //!
 //! Operands go eagerly into memory that every leader has ready: the scratch and the gather buffer that the team has leased. No PE
 //! touches the arrays of another one, so no member needs to have entered. Those of one node share their leader's gather buffer: they
-//! lay down there what they bring, count in, and take the result from there when they are released.
+//! write their parts there, count in, and take the result from there when they are released.
 
 use core::{iter, ptr};
 
@@ -55,7 +55,7 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, re
 #[cold]
 pub(crate) unsafe fn fold_first(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction, terms: u32) {
     let (team, source, bytes) = (call.team, reduction.source, reduction.bytes());
-    let lay = |buffer: *mut u8| {
+    let write = |buffer: *mut u8| {
         // SAFETY: the gather buffer has room for every member's operand, and this place is ours.
         unsafe { ptr::copy_nonoverlapping(source, buffer.wrapping_add(span.place(team.my) as usize * bytes), bytes) };
     };
@@ -66,7 +66,7 @@ pub(crate) unsafe fn fold_first(call: Call<'_>, span: &Span, way: LeaderSchedule
         unsafe { reduction.fold(&operands) };
     };
     // SAFETY: every member lays down its part.
-    unsafe { share(call, span, way, |node| u64::from(span.start(node)) * bytes as u64, lay, take) }
+    unsafe { share(call, span, way, |node| u64::from(span.start(node)) * bytes as u64, write, take) }
 }
 
 /// Every member's block, of which that of member i goes to byte `place(i)` of `dest` and ends at `place(i + 1)`.
@@ -94,7 +94,7 @@ pub(super) unsafe fn gather_blocks(
         iter::once(0).chain(ends).collect::<Vec<usize>>()
     });
     let start = |at: u32| starts.as_ref().map_or_else(|| place(at), |starts| starts[at as usize]);
-    let lay = |buffer: *mut u8| {
+    let write = |buffer: *mut u8| {
         let at = buffer.wrapping_add(start(span.place(my)));
         // SAFETY: the gather buffer has room for all blocks, and this place is ours.
         unsafe { ptr::copy_nonoverlapping(source, at, length(my)) };
@@ -111,7 +111,7 @@ pub(super) unsafe fn gather_blocks(
         }
     };
     // SAFETY: every member lays down its part.
-    unsafe { share(call, span, way, |node| start(span.start(node)) as u64, lay, take) }
+    unsafe { share(call, span, way, |node| start(span.start(node)) as u64, write, take) }
 }
 
 /// A broadcast whose root goes on at once ([`broadcast_ring`]). Returns whether the team has a ring with room, on all members alike.
@@ -121,10 +121,10 @@ pub(super) unsafe fn gather_blocks(
 #[cold]
 pub(crate) unsafe fn by_ring(call: Call<'_>, span: &Span, tree: Tree, spread: Spread) -> bool {
     // SAFETY: a block of the ring has room for the payload, and both arrays have it.
-    let lay = |at: *mut u8| unsafe { spread.lay(call.team.my, at) };
+    let write = |at: *mut u8| unsafe { spread.contribute(call.team.my, at) };
     // SAFETY: the payload has come to the block; the destination has the room.
     let take = |at: *const u8| unsafe { spread.take(call.team.my, at) };
-    broadcast_ring::broadcast(call, span, tree, spread.bytes, spread.root, lay, take)
+    broadcast_ring::broadcast(call, span, tree, spread.bytes, spread.root, write, take)
 }
 
 /// A broadcast as a gather to which only the root contributes. After it all members have taken the earlier broadcasts.
@@ -135,29 +135,29 @@ pub(crate) unsafe fn by_ring(call: Call<'_>, span: &Span, tree: Tree, spread: Sp
 pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
     let (bytes, root_node) = (spread.bytes as u64, span.node_of(spread.root));
     // SAFETY: the gather buffer has room for the payload, which the root alone brings.
-    let lay = |buffer: *mut u8| unsafe { spread.lay(call.team.my, buffer) };
+    let write = |buffer: *mut u8| unsafe { spread.contribute(call.team.my, buffer) };
     // SAFETY: the gather buffer has the payload; the destination has the room.
     let take = |buffer: *const u8| unsafe { spread.take(call.team.my, buffer) };
     // SAFETY: the root lays down all there is.
-    unsafe { share(call, span, way, |node| if node > root_node { bytes } else { 0 }, lay, take) }
+    unsafe { share(call, span, way, |node| if node > root_node { bytes } else { 0 }, write, take) }
 }
 
-/// The members of each node `lay` their node's part on their leader's gather buffer, where it begins at byte `start(node)`; the
+/// The members of each node `write` their node's part of their leader's gather buffer, where it begins at byte `start(node)`; the
 /// leaders gather all parts on all gather buffers, which have the room; each member `take`s from its leader's.
 ///
 /// # Safety
-/// `lay` writes inside of the own node's part, and all of it is written by the node's members.
+/// `write` writes inside of the own node's part, and all of it is written by the node's members.
 unsafe fn share(
     call: Call<'_>,
     span: &Span,
     way: LeaderSchedule,
     start: impl Fn(u32) -> u64,
-    lay: impl FnOnce(*mut u8),
+    write: impl FnOnce(*mut u8),
     take: impl FnOnce(*const u8),
 ) {
     let exchange = Exchange::begin(call, span);
     let buffer = exchange.gather();
-    lay(buffer);
+    write(buffer);
     exchange.count_in();
     // SAFETY: all members of the node have counted in, so its part is whole; the gather buffers of all leaders are ready.
     unsafe { gather_parts(call, span, way, start, buffer, There::Buffer) };

@@ -56,7 +56,7 @@ pub(super) fn release(call: Call<'_>, span: &Span, number: u64, word: fn(&Words)
 /// The same without a meeting: the leader goes on, and may be ahead of the others.
 pub(super) fn pass_on(call: Call<'_>, span: &Span, number: u64) {
     if let Some((word, bell)) = to_release(call, span, number, |words| &words.announced) {
-        lookout::until_told_by_bell(call, span.my_leader(), word, call.signature.stamp(number), Some(bell));
+        lookout::until_stamped_by_bell(call, span.my_leader(), word, call.signature.stamp(number), Some(bell));
     }
 }
 

@@ -66,43 +66,43 @@ impl RingBlocks {
     }
 }
 
-/// The acknowledgements that a leader owes its parents, by half.
+/// The acknowledgements that a leader has not sent to its parents yet, by half.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct OwedAcknowledgements([Option<OwedAcknowledgement>; 2]);
+pub(crate) struct PendingAcknowledgements([Option<PendingAcknowledgement>; 2]);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct OwedAcknowledgement {
+struct PendingAcknowledgement {
     parent: u32,
     /// The number of the last synchronising run.
     run: u32,
 }
 
-impl OwedAcknowledgements {
+impl PendingAcknowledgements {
     /// The leader's node has taken what was in `half`, which has come from `parent` since synchronising run number `run`.
-    pub(crate) fn owe(&mut self, half: usize, parent: u32, run: u32) {
-        debug_assert!(!self.owes(half), "a half is left again only after its acknowledgement");
-        self.0[half] = Some(OwedAcknowledgement { parent, run });
+    pub(crate) fn add(&mut self, half: usize, parent: u32, run: u32) {
+        debug_assert!(!self.has(half), "a half is left again only after its acknowledgement");
+        self.0[half] = Some(PendingAcknowledgement { parent, run });
     }
 
-    /// The number of the run after which the first of them was owed.
+    /// The number of the run after which the first of them was added.
     #[cfg(test)]
     pub(crate) fn last_run(&self) -> Option<u32> {
-        self.0.iter().flatten().map(|owed| owed.run).next()
+        self.0.iter().flatten().map(|pending| pending.run).next()
     }
 
-    /// Whether it has not acknowledged a half.
-    pub(crate) fn owes(&self, half: usize) -> bool {
+    /// Whether that of a half is among them.
+    pub(crate) fn has(&self, half: usize) -> bool {
         self.0[half].is_some()
     }
 
-    /// The parents to which halves can be acknowledged now; afterwards these halves owe nothing. `run` is the number of the last
+    /// The parents to which halves can be acknowledged now; their acknowledgements are taken out. `run` is the number of the last
     /// synchronising run. A half can be acknowledged once all children have acknowledged it (`have_children`), or after a later
     /// run.
     pub(crate) fn due(&mut self, run: u32, have_children: impl Fn(usize) -> bool) -> [Option<u32>; 2] {
         let mut halves = 0..2;
-        self.0.each_mut().map(|owed| {
+        self.0.each_mut().map(|pending| {
             let half = halves.next().expect("an array has two halves");
-            owed.take_if(|owed| owed.run != run || have_children(half)).map(|owed| owed.parent)
+            pending.take_if(|it| it.run != run || have_children(half)).map(|it| it.parent)
         })
     }
 }
@@ -162,12 +162,12 @@ mod tests {
 
     #[test]
     fn a_half_is_acknowledged_after_the_children_or_after_a_run() {
-        let mut owed = OwedAcknowledgements::default();
-        owed.owe(0, 7, 3);
-        owed.owe(1, 8, 3);
-        assert_eq!(owed.due(3, |_| false), [None, None]);
-        assert_eq!(owed.due(3, |half| half == 1), [None, Some(8)]);
-        assert_eq!(owed.due(4, |_| false), [Some(7), None]);
-        assert_eq!(owed.due(4, |_| true), [None, None]);
+        let mut pending = PendingAcknowledgements::default();
+        pending.add(0, 7, 3);
+        pending.add(1, 8, 3);
+        assert_eq!(pending.due(3, |_| false), [None, None]);
+        assert_eq!(pending.due(3, |half| half == 1), [None, Some(8)]);
+        assert_eq!(pending.due(4, |_| false), [Some(7), None]);
+        assert_eq!(pending.due(4, |_| true), [None, None]);
     }
 }

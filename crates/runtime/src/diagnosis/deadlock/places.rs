@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST: u64 = 1 << 24;
 
 /// The launcher's knowledge of the waits, if it or an agent of it has started this process, and it sees that all PEs wait.
-pub(super) fn told() -> Option<String> {
+pub(super) fn ask_launcher() -> Option<String> {
     let (user, launcher) = (descriptors::own_uid(), std::os::unix::process::parent_id());
     let stream = descriptors::connect_at_once(sockets::waits(user, launcher).as_bytes()).ok()?;
     // In another container that shares the network the launcher of another job has the same number.

@@ -19,7 +19,7 @@ pub(crate) struct BroadcastRing {
     pub(crate) stamps: [AtomicU64; 2 * HALF / BLOCK_ALIGN],
     /// Acknowledgements of each half that have come from children.
     pub(crate) acknowledged: [AtomicU64; 2],
-    /// How many have come when no child owes one. The owner's alone to change.
+    /// How many have come when none of a child is still to come. The owner's alone to change.
     pub(crate) expected: [AtomicU64; 2],
 }
 

@@ -4,12 +4,12 @@
 //! A put is two events, as late and as far out of order as the lane permits: first the network reads the source and the bytes
 //! land, later the stamp appears. An acknowledgement is one. Members of a node take a broadcast as late as they may: until they count in, at
 //! the first broadcast in the other half or at a synchronisation. There a leader may stop for as long as it likes. Its other steps send
-//! messages or lay a payload down: to do that later is no worse than a message that arrives later, so a leader does them at once.
+//! messages or write a payload: to do that later is no worse than a message that arrives later, so a leader does them at once.
 //!
 //! The root leads its node here. Another root waits for the same acknowledgements, and lays its payload down after the release of the
 //! broadcast before: between the same two steps of its leader.
 
-use crate::collectives::free_buffers::ring::{BroadcastTree, OwedAcknowledgements, RingBlock, RingBlocks};
+use crate::collectives::free_buffers::ring::{BroadcastTree, PendingAcknowledgements, RingBlock, RingBlocks};
 use crate::memory::control::broadcast_ring::{BLOCK_ALIGN, HALF};
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::step::{Algorithm, Caller, Plan, Step};
@@ -35,7 +35,7 @@ pub(super) enum WeakerRule {
     WithoutTheNode,
     /// After a synchronisation a leader still waits for its children before it acknowledges.
     ChildrenAfterARun,
-    /// Acknowledgements that are owed are forgotten with a synchronisation.
+    /// Pending acknowledgements are forgotten with a synchronisation.
     Forgotten,
 }
 
@@ -110,7 +110,7 @@ struct ModelLeader {
     taken: u8,
     acknowledged: [u8; 2],
     expected: [u8; 2],
-    owed: OwedAcknowledgements,
+    pending: PendingAcknowledgements,
 }
 
 /// A message under way.
@@ -238,7 +238,7 @@ impl ModelState {
                 Stage::Gather => (leader.stage, leader.taken) = (Stage::Met, number),
                 _ if history.rule == WeakerRule::Forgotten => {
                     (leader.call, leader.stage) = (number + 1, Stage::Enter);
-                    leader.owed = OwedAcknowledgements::default();
+                    leader.pending = PendingAcknowledgements::default();
                 }
                 _ => (leader.call, leader.stage) = (number + 1, Stage::Enter),
             }
@@ -249,7 +249,7 @@ impl ModelState {
                 leader.stage = if root as usize == rank { Stage::Lay } else { history.after_entry(block) };
                 if let (Some(half), WeakerRule::BeforeTheNode | WeakerRule::WithoutTheNode) = (block.left, history.rule)
                 {
-                    self.owe(history, rank, root, half, run)?;
+                    self.defer(history, rank, root, half, run)?;
                 }
                 self.acknowledge(history, rank, run);
             }
@@ -266,7 +266,7 @@ impl ModelState {
                 if let Some(half) = block.left
                     && history.rule != WeakerRule::BeforeTheNode
                 {
-                    self.owe(history, rank, root, half, run)?;
+                    self.defer(history, rank, root, half, run)?;
                     self.acknowledge(history, rank, run);
                 }
             }
@@ -288,14 +288,14 @@ impl ModelState {
     }
 
     /// The node has taken what was in a half.
-    fn owe(&mut self, history: &History, rank: usize, root: u32, half: usize, run: u32) -> Result<(), String> {
+    fn defer(&mut self, history: &History, rank: usize, root: u32, half: usize, run: u32) -> Result<(), String> {
         let (leader, plan) = (&mut self.leaders[rank], history.plan(root));
         leader.expected[half] += history.tree.children(&plan, rank as u32) as u8;
         if let Some(parent) = history.tree.parent(&plan, rank as u32) {
-            if leader.owed.owes(half) {
+            if leader.pending.has(half) {
                 return Err(format!("{rank} leaves half {half} again before it has acknowledged it"));
             }
-            leader.owed.owe(half, parent, run);
+            leader.pending.add(half, parent, run);
         }
         Ok(())
     }
@@ -304,10 +304,10 @@ impl ModelState {
     fn acknowledge(&mut self, history: &History, rank: usize, run: u32) {
         let leader = &mut self.leaders[rank];
         let run =
-            if history.rule == WeakerRule::ChildrenAfterARun { leader.owed.last_run().unwrap_or(run) } else { run };
+            if history.rule == WeakerRule::ChildrenAfterARun { leader.pending.last_run().unwrap_or(run) } else { run };
         let (acknowledged, expected) = (leader.acknowledged, leader.expected);
         let due =
-            leader.owed.due(run, |half| history.rule == WeakerRule::AtOnce || acknowledged[half] >= expected[half]);
+            leader.pending.due(run, |half| history.rule == WeakerRule::AtOnce || acknowledged[half] >= expected[half]);
         for (half, to) in due.into_iter().enumerate() {
             if let Some(to) = to {
                 self.send(Message::Acknowledgement { to: to as u8, half: half as u8 });

@@ -180,7 +180,7 @@ struct LeaderState {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct FollowerState {
     exchange: u8,
-    laid: bool,
+    has_written: bool,
 }
 
 /// A message under way.

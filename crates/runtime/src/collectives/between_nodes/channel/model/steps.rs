@@ -10,7 +10,7 @@ use super::{
 impl TeamModel {
     pub(in super::super) fn first(history: &TeamHistory) -> Self {
         assert!(history.nodes as usize * history.members as usize <= MOST, "more members than bits and cells");
-        let followers = vec![FollowerState { exchange: 0, laid: false }; history.members as usize - 1];
+        let followers = vec![FollowerState { exchange: 0, has_written: false }; history.members as usize - 1];
         let node = NodeState { followers, ..NodeState::default() };
         Self { nodes: vec![node; history.nodes as usize], messages: Vec::new() }
     }
@@ -32,7 +32,7 @@ impl TeamModel {
         let leaders = (0..self.nodes.len()).filter(|&node| self.can_lead(history, node)).map(TeamEvent::Lead);
         let followers = self.nodes.iter().enumerate().flat_map(|(number, node)| {
             let can = |member: &FollowerState| {
-                !history.is_over(member.exchange) && (!member.laid || node.released > member.exchange)
+                !history.is_over(member.exchange) && (!member.has_written || node.released > member.exchange)
             };
             node.followers
                 .iter()
@@ -65,7 +65,7 @@ impl TeamModel {
     }
 
     /// A member of a node lays down what it brings to the exchange.
-    fn lay(&mut self, history: &TeamHistory, node: usize, member: usize, exchange: u8, what: MemoryUse) {
+    fn write_part(&mut self, history: &TeamHistory, node: usize, member: usize, exchange: u8, what: MemoryUse) {
         let mut write = |kind, at, to| {
             let value = ModelValue { exchange: exchange + 1, of: history.bit(node, member), to };
             *self.nodes[node].at(history.cell(kind, exchange, at)) = value;
@@ -105,14 +105,14 @@ impl TeamModel {
     }
 
     fn follow(&mut self, history: &TeamHistory, node: usize, member: usize) -> Result<(), String> {
-        let FollowerState { exchange, laid } = self.nodes[node].followers[member];
+        let FollowerState { exchange, has_written } = self.nodes[node].followers[member];
         let what = history.what(exchange).expect("a member that is over does not step");
-        if laid {
+        if has_written {
             self.take(history, node, exchange, what)?;
-            self.nodes[node].followers[member] = FollowerState { exchange: exchange + 1, laid: false };
+            self.nodes[node].followers[member] = FollowerState { exchange: exchange + 1, has_written: false };
         } else {
-            self.lay(history, node, member + 1, exchange, what);
-            self.nodes[node].followers[member].laid = true;
+            self.write_part(history, node, member + 1, exchange, what);
+            self.nodes[node].followers[member].has_written = true;
             self.nodes[node].arrived += 1;
         }
         Ok(())
@@ -153,7 +153,7 @@ impl TeamModel {
         let what = history.what(exchange).expect("a leader that is over does not step");
         let next = match stage {
             LeaderStage::Lay => {
-                self.lay(history, number, 0, exchange, what);
+                self.write_part(history, number, 0, exchange, what);
                 LeaderStage::Gather
             }
             LeaderStage::Gather => {
