@@ -11,10 +11,12 @@ use oxshmem_os::signals::Process;
 
 /// How long the rest of the outputs may take after the end of a command.
 const REST: Duration = Duration::from_secs(3);
+/// Bytes of a stream that are kept. A program that prints without end would fill the memory of the tool.
+const MOST: usize = 64 << 20;
 /// How often it is looked whether a command has ended.
 const GLANCE: Duration = Duration::from_millis(2);
 
-/// A stream of a command, and what has come from it so far.
+/// A stream of a command, and the beginning of what has come from it so far.
 struct StreamReader {
     bytes: Arc<Mutex<Vec<u8>>>,
     /// Is closed at the end of the stream.
@@ -32,7 +34,11 @@ impl StreamReader {
             let mut piece = vec![0; 1 << 16];
             loop {
                 match stream.read(&mut piece) {
-                    Ok(length @ 1..) => kept.lock().expect("no thread panics").extend_from_slice(&piece[..length]),
+                    Ok(length @ 1..) => {
+                        let mut kept = kept.lock().expect("no thread panics");
+                        let room = MOST - kept.len();
+                        kept.extend_from_slice(&piece[..length.min(room)]);
+                    }
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     // An error ends the stream; the bytes before it are the output.
                     Ok(_) | Err(_) => return,
@@ -120,6 +126,12 @@ mod tests {
         let said = whole(Command::new("sh").args(["-c", "sleep 600 & echo $!"])).unwrap();
         let killed = Command::new("kill").arg(said.output.trim()).status().unwrap();
         assert!(killed.success() && said.status.success(), "it still holds the output: {said:?}");
+    }
+
+    #[test]
+    fn of_an_output_without_end_the_beginning_is_kept() {
+        let said = whole(Command::new("sh").args(["-c", "echo first; head -c 100000000 /dev/zero"])).unwrap();
+        assert!(said.status.success() && said.output.starts_with("first") && said.output.len() == MOST);
     }
 
     #[test]

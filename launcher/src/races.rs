@@ -49,10 +49,7 @@ impl RacesArgs {
         let names: Vec<String> = self.files.iter().map(|file| file.display().to_string()).collect();
         let mut lead = format!("From {}.", names.join(", "));
         if cut > 0 {
-            let reports = if cut == 1 { "1 report is".to_owned() } else { format!("{cut} reports are") };
-            let lost = format!(
-                "{reports} left out, because only their beginnings are there: a disk was full, or PEs were killed while they wrote."
-            );
+            let lost = left_out(cut);
             let _ = writeln!(text, "\n{lost}");
             lead += &format!(" {lost}");
         }
@@ -62,15 +59,23 @@ impl RacesArgs {
     }
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
-struct ReportLines {
-    /// Those that are whole, as lines.
-    whole: String,
-    /// How many have only their beginning.
-    cut: usize,
+/// The sentence about reports of which only the beginning is there.
+pub(crate) fn left_out(cut: usize) -> String {
+    let reports = if cut == 1 { "1 report is".to_owned() } else { format!("{cut} reports are") };
+    format!(
+        "{reports} left out, because only their beginnings are there: a disk was full, or PEs were killed while they wrote."
+    )
 }
 
-fn read(path: &Path) -> Result<ReportLines, Error> {
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReportLines {
+    /// Those that are whole, as lines.
+    pub(crate) whole: String,
+    /// How many have only their beginning.
+    pub(crate) cut: usize,
+}
+
+pub(crate) fn read(path: &Path) -> Result<ReportLines, Error> {
     let unreadable = |why: String| {
         Error::new(format!("{} has no reports of races", path.display()))
             .because(why)

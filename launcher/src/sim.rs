@@ -5,6 +5,7 @@ mod names;
 mod run;
 mod shrink;
 
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,7 @@ pub struct SimArgs {
     digests: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
-    program: Vec<String>,
+    program: Vec<OsString>,
 }
 
 /// The seeds that are left, one behind the other from the first one on. They are not stored: there may be billions.
@@ -88,10 +89,14 @@ impl Iterator for SeedsLeft {
 struct TriedSeeds {
     left: SeedsLeft,
     tried: u64,
-    failed: Vec<(u64, SimulatedRun)>,
+    failed: Vec<u64>,
+    /// The run of the lowest of them.
+    lowest: Option<(u64, SimulatedRun)>,
     /// Jobs in which a PE kept its turn for too long.
     overrun: u64,
     races: FoundRaces,
+    /// Reports of races of which only the beginning is there.
+    cut: usize,
     /// A line for each run, where the user wants them.
     digests: String,
 }
@@ -99,19 +104,21 @@ struct TriedSeeds {
 impl SimArgs {
     /// Tries the seeds. Returns the report, and whether no job has failed and no race was found.
     pub fn run(&self) -> Result<(String, bool), Error> {
-        if self.program[0].starts_with('-') {
-            return Err(Error::new(format!("{} is no option of oxshmem sim, and no program", self.program[0]))
+        let program = Path::new(&self.program[0]);
+        if self.program[0].as_encoded_bytes().starts_with(b"-") {
+            return Err(Error::new(format!("{} is no option of oxshmem sim, and no program", program.display()))
                 .because("all words behind its options are the program and its arguments")
                 .fix("write options of --help, and the program behind them: oxshmem sim -n 2 --seeds 10 ./program"));
         }
         if self.race {
-            races::require(Path::new(&self.program[0]))?;
+            races::require(program)?;
         }
         let job = JobUnderSim::new(self)?;
         let begun = Instant::now();
         let left = SeedsLeft { first: self.first, numbers: 0..self.seeds };
         let races = FoundRaces::default();
-        let found = TriedSeeds { left, tried: 0, failed: Vec::new(), overrun: 0, races, digests: String::new() };
+        let (failed, digests) = (Vec::new(), String::new());
+        let found = TriedSeeds { left, tried: 0, failed, lowest: None, overrun: 0, races, cut: 0, digests };
         let found = Mutex::new(found);
         let jobs = self.jobs.unwrap_or_else(|| oxshmem_os::cpus::usable().try_into().unwrap_or(1));
         let error = Mutex::new(None);
@@ -134,9 +141,9 @@ impl SimArgs {
         if let Some(error) = error.into_inner().expect("no thread panics") {
             return Err(error);
         }
-        let TriedSeeds { tried, mut failed, overrun, races: found_races, digests, .. } =
+        let TriedSeeds { tried, mut failed, lowest, overrun, races: found_races, cut, digests, .. } =
             found.into_inner().expect("no thread panics");
-        failed.sort_by_key(|(seed, _)| *seed);
+        failed.sort_unstable();
         let races = self.race.then(|| found_races.count());
         let mut report = digests + &summary(tried, &failed, races, overrun, begun.elapsed());
         if self.race {
@@ -147,12 +154,15 @@ impl SimArgs {
                 format!("  seen:    with {seeds} of {tried} seeds, the first is {first}\n  repeat:  {command}\n")
             });
         }
+        if cut > 0 {
+            let _ = writeln!(report, "\n{}", races::left_out(cut));
+        }
         if let Some(html) = &self.html {
-            let lead = format!("{tried} seeds of {}.", self.program.join(" "));
+            let lead = format!("{tried} seeds of {}.", self.program.join(OsStr::new(" ")).display());
             races::write_page(&found_races, &lead, &[], html)?;
             let _ = writeln!(report, "\npage: {}", html.display());
         }
-        if let Some((seed, outcome)) = failed.first() {
+        if let Some((seed, outcome)) = &lowest {
             let words = self.words(*seed);
             let _ = writeln!(report, "{}", outcome.shown(*seed));
             let _ = writeln!(report, "Repeat it with: {}", job.command_line(&words));
@@ -162,7 +172,7 @@ impl SimArgs {
                 (false, false) => shrink::explain(&job, &words, outcome)?,
             };
         }
-        Ok((report, failed.is_empty() && found_races.count() == 0))
+        Ok((report, failed.is_empty() && found_races.count() == 0 && cut == 0))
     }
 
     /// Runs one job after the other.
@@ -172,14 +182,18 @@ impl SimArgs {
             let outcome = job.run(&self.words(seed), "")?;
             let mut found = found.lock().expect("no thread panics");
             found.tried += 1;
-            found.races.add(Some(seed), &outcome.races);
+            found.races.add(Some(seed), &outcome.races.whole);
+            found.cut += outcome.races.cut;
             found.overrun += u64::from(outcome.overrun() > 0);
             if self.digests {
                 let _ = writeln!(found.digests, "seed {seed}: {}", outcome.digest());
             }
             if outcome.is_failure() {
                 process::say(&format!("oxshmem: seed {seed}: {}\n", outcome.in_words()));
-                found.failed.push((seed, outcome));
+                found.failed.push(seed);
+                if found.lowest.as_ref().is_none_or(|(lowest, _)| seed < *lowest) {
+                    found.lowest = Some((seed, outcome));
+                }
                 if !self.keep_going {
                     found.left.numbers = 0..0;
                 }
@@ -203,7 +217,7 @@ const AFTER_DEATH: &str = "With --death a PE is killed, and then no job ends wit
 const LONG: Duration = Duration::from_secs(10);
 
 /// `races`: how many were found, if they were looked for.
-fn summary(tried: u64, failed: &[(u64, SimulatedRun)], races: Option<usize>, overrun: u64, took: Duration) -> String {
+fn summary(tried: u64, failed: &[u64], races: Option<usize>, overrun: u64, took: Duration) -> String {
     let seconds = took.as_secs_f64();
     let mut text = format!("{} in {seconds:.1} s", counted_as(tried as usize, "seed"));
     if took >= LONG {
@@ -220,7 +234,7 @@ fn summary(tried: u64, failed: &[(u64, SimulatedRun)], races: Option<usize>, ove
             let _ = writeln!(text, ": no wrong exit status, {races}");
         }
         (_, races) => {
-            let seeds: Vec<String> = failed.iter().take(20).map(|(seed, _)| seed.to_string()).collect();
+            let seeds: Vec<String> = failed.iter().take(20).map(u64::to_string).collect();
             let more = if failed.len() > 20 { ", ..." } else { "" };
             let races = races.map_or_else(String::new, |races| format!("; {races}"));
             let _ = writeln!(text, ": {} failed: {}{more}{races}", failed.len(), seeds.join(", "));

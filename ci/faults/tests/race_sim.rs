@@ -45,6 +45,14 @@ fn a_program_that_cannot_find_its_races_is_refused() {
     assert!(!output.status.success() && text_of(&output).contains("oshcc --race"), "{}", text_of(&output));
 }
 
+#[test]
+fn a_job_whose_races_are_not_looked_for_is_no_job_without_races() {
+    let output = sim(&program_with("own_init.c", &["--race"]), &[]);
+    let text = text_of(&output);
+    assert!(!output.status.success() && !text.contains("No races"), "{text}");
+    assert!(text.contains("races are not looked for in this job: the program has called init"), "{text}");
+}
+
 /// The collection's cases, where the seeds must name all and accuse none; with `CHECK_LONG=1` 20 seeds, and the cases of all languages.
 #[test]
 fn every_seed_finds_the_races_of_the_collection() {

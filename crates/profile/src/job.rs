@@ -71,13 +71,15 @@ impl RecordedJob {
         let without = unmade.iter().map(|one| one.pe).chain(unfinished.iter().copied());
         let present: BTreeSet<u32> = ledgers.iter().map(|ledger| ledger.pe).chain(without).collect();
         let mut missing = Vec::new();
+        let records = |count: usize| if count == 1 { "1 record".to_owned() } else { format!("{count} records") };
         if let Some(UnmadeLedger { pe, why }) = unmade.first() {
-            missing.push(format!("{} records could not be made, that of PE {pe} first: {why}", unmade.len()));
+            missing.push(format!("{} could not be made, that of PE {pe} first: {why}", records(unmade.len())));
         }
         if let Some(first) = unfinished.first() {
             missing.push(format!(
-                "{} records are empty, that of PE {first} first: the PE was ended while it made the file",
-                unfinished.len()
+                "{} {} empty, that of PE {first} first: the PE was ended while it made the file",
+                records(unfinished.len()),
+                if unfinished.len() == 1 { "is" } else { "are" }
             ));
         }
         if let Some(other) = ledgers.iter().find(|ledger| ledger.pes != pes) {

@@ -104,7 +104,10 @@ impl Contender {
         shape: &JobShape<'_>,
         folder: &Path,
     ) -> Result<Self, Error> {
-        let mut start: Vec<OsString> = launcher.split_whitespace().map(OsString::from).collect();
+        // The path of a launcher may have blanks.
+        let is_path = Path::new(launcher).is_file();
+        let words = if is_path { vec![launcher] } else { launcher.split_whitespace().collect() };
+        let mut start: Vec<OsString> = words.into_iter().map(OsString::from).collect();
         start.extend(["-np".into(), shape.pes().to_string().into()]);
         Ok(Self { name: name.into(), start, environment: Vec::new(), program: compiled(name, compiler, folder)? })
     }

@@ -9,6 +9,7 @@ use super::campaign::{Campaign, Figure, Measurand};
 use super::spread::distributions;
 use super::sweeps::{BySize, COLLECTIVES, MANY, ONE_WAY, overlap_chart};
 use super::table::{DIFFERENCES, change};
+use crate::verdict::counted;
 
 /// Operations without sizes: a caption and the patterns.
 const WITHOUT_SIZES: &[(&str, &[&str])] = &[
@@ -25,7 +26,8 @@ const WITHOUT_SIZES: &[(&str, &[&str])] = &[
 
 pub(crate) fn page(campaign: &Campaign, against: Option<&Campaign>) -> String {
     let libraries: Vec<String> = campaign.contenders.iter().map(|subject| escape(&subject.title())).collect();
-    let mut lead = format!("{} on {} PEs, {}.", libraries.join(" beside "), campaign.pes, escape(&campaign.date));
+    let mut lead =
+        format!("{} on {}, {}.", libraries.join(" beside "), counted(campaign.pes as usize), escape(&campaign.date));
     if let Some(against) = against {
         lead += &format!(" Dotted: the run of {}.", escape(&against.date));
         lead += &campaign.unlike(against).map_or_else(String::new, |unlike| format!(" Note: {}.", escape(&unlike)));

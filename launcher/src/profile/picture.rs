@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::event::TraceEvent;
 
 const SCRIPT: &str = include_str!("timeline.js");
-/// More calls make a page that browsers open slowly; the longest ones are drawn.
+/// More calls, or arrows, make a page that browsers open slowly; the longest calls are drawn.
 const MOST_CALLS: usize = 200_000;
 
 /// The drawing: HTML with its data and the script; and whether calls are left out.
@@ -69,7 +69,7 @@ fn data(calls: &[TraceEvent], others: &[TraceEvent], end: f64) -> Value {
         let (target, arrival) = targets.get(&id)?;
         Some(json!([place_of.get(&track)?, begin, place_of.get(target)?, arrival]))
     });
-    let arrows: Vec<Value> = arrows.collect();
+    let arrows: Vec<Value> = arrows.take(MOST_CALLS).collect();
     let rows: Vec<Value> = rows
         .into_iter()
         .map(|(track, calls)| {

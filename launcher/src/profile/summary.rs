@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::event::TraceEvent;
 use super::places::behind_verb;
 use super::{otf2, picture};
-use crate::results;
+use crate::{results, verdict};
 
 /// The timeline and where its page goes.
 #[derive(Args)]
@@ -145,7 +145,11 @@ impl TraceSummary {
             0 => String::new(),
             _ => format!("; {dropped} earlier calls are not in it"),
         };
-        format!("{}: {events} calls over {whole}{earlier}", crate::verdict::counted(pes as usize))
+        format!(
+            "{}: {} over {whole}{earlier}",
+            verdict::counted(pes as usize),
+            verdict::counted_as(events as usize, "call")
+        )
     }
 
     /// Of each routine its calls, their time and the longest one, in words.
@@ -181,7 +185,7 @@ impl TraceSummary {
              wait that it probably ended.",
         );
         if is_cut {
-            page.text("Only the longest calls are drawn.");
+            page.text("Only the longest calls are drawn, and not all arrows.");
         }
         page.block(&drawing);
         page.heading("Over time");

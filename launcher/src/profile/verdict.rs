@@ -1,5 +1,7 @@
 //! The verdict of a profile, in words: the first thing that a reader should know, and the next ones to look at.
 
+use std::collections::BTreeSet;
+
 use oxshmem_profile::cause::{self, LateCause, UNEVEN};
 use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::layout::RoutineKind;
@@ -102,10 +104,11 @@ fn because(job: &RecordedJob, cause: &LateCause, places: &mut ProgramPlaces) -> 
 /// The calls in which PEs were ended. They are counted, but their time is in no table: their whole length is unknown.
 fn unended(job: &RecordedJob, places: &mut ProgramPlaces) -> Option<String> {
     let open = |ledger: &CallLedger| Some((ledger.pe, ledger.sites.get(&ledger.open?)?.clone()));
-    let mut ended = job.ledgers.iter().filter(|ledger| !ledger.ended);
-    let ledger = ended.find(|ledger| open(ledger).is_some())?;
+    let ended = || job.ledgers.iter().filter(|ledger| !ledger.ended && open(ledger).is_some());
+    let ledger = ended().next()?;
     let (pe, site) = open(ledger)?;
-    let others = ended.filter(|ledger| open(ledger).is_some()).count();
+    // A PE has a ledger for each thread.
+    let others = ended().map(|ledger| ledger.pe).filter(|other| *other != pe).collect::<BTreeSet<u32>>().len();
     let also = match others {
         0 => String::new(),
         1 => ", and another PE in a call of its own".into(),

@@ -6,6 +6,7 @@ use oxshmem_report::page::{Document, TableFold, escape};
 
 use super::excerpt::excerpt;
 use super::found::{FoundRace, FoundRaces, RaceSide};
+use crate::verdict::counted_as;
 
 /// The page; `lead` says where the reports come from, and source files are also looked for in these folders.
 pub(super) fn page(races: &FoundRaces, lead: &str, sources: &[PathBuf]) -> String {
@@ -75,7 +76,7 @@ fn one(page: &mut Document, number: u32, race: &FoundRace, sources: &[PathBuf]) 
         race.pairs.iter().map(|pair| pair.iter().map(u64::to_string).collect::<Vec<_>>().join(" and ")).collect();
     page.text(&format!("Seen between PEs {}.", pairs.join("; ")));
     if let Some(first) = race.seeds.first() {
-        page.text(&format!("Seen with {} seeds, the first is {first}.", race.seeds.len()));
+        page.text(&format!("Seen with {}, the first is {first}.", counted_as(race.seeds.len(), "seed")));
     }
 }
 

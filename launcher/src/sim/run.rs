@@ -1,6 +1,7 @@
 //! One job over the simulated network.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use super::{ScratchFile, SimArgs};
 use crate::captured::{self, Captured};
 use crate::machine::beside;
 use crate::program::{NOT_EXECUTABLE, NOT_FOUND};
+use crate::races::{self, ReportLines};
 use crate::scratch::Scratch;
 use crate::tool_job;
 use crate::verdict::TIMED_OUT;
@@ -26,7 +28,7 @@ pub(super) struct JobUnderSim {
     nodes: Option<u32>,
     timeout: u64,
     race: bool,
-    program: Vec<String>,
+    program: Vec<OsString>,
     /// Where the files of jobs are.
     pub(super) scratch: Arc<Scratch>,
 }
@@ -35,8 +37,8 @@ pub(super) struct JobUnderSim {
 pub(super) struct SimulatedRun {
     job: Captured,
     summary: HashMap<String, String>,
-    /// The reports of races, as lines of JSON.
-    pub(super) races: String,
+    /// The reports of races.
+    pub(super) races: ReportLines,
 }
 
 impl JobUnderSim {
@@ -51,10 +53,10 @@ impl JobUnderSim {
         Self { pes, nodes: self.nodes.map(|nodes| nodes.min(pes)), ..self.clone() }
     }
 
-    fn arguments(&self, words: &str) -> Vec<String> {
+    fn arguments(&self, words: &str) -> Vec<OsString> {
         let nodes = self.nodes.map(|nodes| format!("--nodes={nodes}"));
         let head = [format!("--sim={words}"), "-n".into(), self.pes.to_string()];
-        head.into_iter().chain(nodes).chain(self.program.iter().cloned()).collect()
+        head.into_iter().chain(nodes).map(OsString::from).chain(self.program.iter().cloned()).collect()
     }
 
     /// The command that repeats a run, as a shell reads it back.
@@ -79,24 +81,46 @@ impl JobUnderSim {
         // A process that a PE leaves behind may hold the outputs.
         let job = captured::whole(&mut command);
         let job = job.map_err(|error| Error::new("oshrun cannot be started").because(error))?;
+        let program = self.program[0].display().to_string();
         if job.status.code().is_some_and(|status| NOT_RUN.contains(&status)) {
-            return Err(not_run(&self.program[0], &job.messages));
+            return Err(not_run(&program, &job.messages));
+        }
+        if self.race
+            && let Some(error) = unwatched(&program, &job.messages)
+        {
+            return Err(error);
         }
         let text = std::fs::read_to_string(&summary.0).unwrap_or_default();
         let pair = |line: &str| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned()));
         // A run without races has written none.
-        let races = std::fs::read_to_string(&races.0).unwrap_or_default();
+        let races = if races.0.exists() { races::read(&races.0)? } else { ReportLines::default() };
         Ok(SimulatedRun { job, summary: text.lines().filter_map(pair).collect(), races })
     }
 }
 
 /// The words of `oshrun` about a program that it cannot run, as an error of this tool.
 fn not_run(program: &str, said: &str) -> Error {
+    retold(format!("{program} cannot be simulated"), "oshrun: ", said)
+}
+
+/// What the race detector prints of a job whose races it does not look for, and of a report that it cannot write.
+const UNWATCHED: [&str; 2] = ["are not looked for", "the report is not added to"];
+
+/// The words of the race detector in a job of which it does not report all races, as an error of this tool.
+fn unwatched(program: &str, said: &str) -> Option<Error> {
+    let is_told = |line: &str| line.starts_with("oxshmem: ") && UNWATCHED.iter().any(|words| line.contains(words));
+    let lines: Vec<&str> = said.lines().skip_while(|line| !is_told(line)).collect();
+    let told = !lines.is_empty();
+    told.then(|| retold(format!("the races of {program} cannot be found"), "oxshmem: ", &lines.join("\n")))
+}
+
+/// An error that another program has printed, as the reason of one of this tool.
+fn retold(what: String, speaker: &str, said: &str) -> Error {
     let part = |name: &str| said.lines().find_map(|line| line.trim_start().strip_prefix(name)).map(str::trim);
     let first = said.lines().next().unwrap_or_default();
-    let first = first.strip_prefix("oshrun: ").unwrap_or(first);
+    let first = first.strip_prefix(speaker).unwrap_or(first);
     let why = part("because:").map_or_else(|| first.to_owned(), |why| format!("{first}: {why}"));
-    let error = Error::new(format!("{program} cannot be simulated")).because(why);
+    let error = Error::new(what).because(why);
     match part("to fix:") {
         Some(fix) => error.fix(fix),
         None => error,
@@ -157,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_command_that_repeats_a_run_survives_a_shell() {
-        let program = ["./flag", "two words", "*"].map(str::to_owned).to_vec();
+        let program = ["./flag", "two words", "*"].map(OsString::from).to_vec();
         let scratch = Arc::new(Scratch::new("test").expect("a folder"));
         let oshrun = PathBuf::from("oshrun");
         let job = JobUnderSim { oshrun, pes: 4, nodes: Some(2), timeout: 60, race: false, program, scratch };
@@ -173,5 +197,16 @@ mod tests {
             .fix("did you mean ./hello?");
         assert_eq!(not_run("hello", &lines.join("\n")).to_string(), error.to_string());
         assert!(not_run("x", "oshrun: cannot run x\n").to_string().contains("because: cannot run x"));
+    }
+
+    #[test]
+    fn a_job_without_the_detector_s_look_is_no_job_without_races() {
+        let said = "hello\noxshmem: races are not looked for in this job\n  because: no heap\n  to fix:  make one\n";
+        let error = unwatched("./a", said).expect("an error").to_string();
+        let reason = "because: races are not looked for in this job: no heap";
+        assert!(error.contains(reason) && error.contains("make one"), "{error}");
+        let unwritten = "oxshmem: the report is not added to /tmp/x: No space left on device";
+        assert!(unwatched("./a", unwritten).is_some());
+        assert!(unwatched("./a", "races are not looked for, says the program\n").is_none());
     }
 }

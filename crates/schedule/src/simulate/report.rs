@@ -107,12 +107,15 @@ pub(crate) struct ChartLine {
     pub(crate) points: Vec<(u32, f64)>,
 }
 
+/// The power of ten of the longest time that a drawing shows, in nanoseconds.
+const LONGEST: u32 = 20;
+
 /// A drawing of lines below some words.
 pub(crate) fn chart(head: &str, lines: &[ChartLine]) -> String {
     const COLOURS: [&str; 8] = ["#1b6ca8", "#c0392b", "#1e8449", "#8e44ad", "#b9770e", "#117a65", "#5d6d7e", "#d81b60"];
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     let sizes = points().map(|(n, _)| rounds(n, 2)).fold((31, 1), |(low, high), r| (r.min(low), r.max(high)));
-    let powers = |time: f64| rounds(time.max(1.0) as u32, 10);
+    let powers = |time: f64| (0..LONGEST).find(|power| pow10(*power) >= time).unwrap_or(LONGEST);
     let top = points().map(|(_, t)| powers(t)).max().unwrap_or(1).max(1);
     let bottom = points().map(|(_, t)| powers(t).saturating_sub(1)).min().unwrap_or(0).min(top - 1);
     let x = |n: u32| {
@@ -127,6 +130,7 @@ pub(crate) fn chart(head: &str, lines: &[ChartLine]) -> String {
     for (i, line) in head.lines().enumerate() {
         for (j, part) in wrapped(line, 150).iter().enumerate() {
             let (at, weight) = (20 + 20 * i + 14 * j, if i == 0 { "bold" } else { "normal" });
+            let part = part.replace('&', "&amp;").replace('<', "&lt;");
             let _ = writeln!(text, "<text x=\"20\" y=\"{at}\" font-weight=\"{weight}\">{part}</text>");
         }
     }
