@@ -103,7 +103,7 @@ fn not_run(program: &str, said: &str) -> Error {
     retold(format!("{program} cannot be simulated"), "oshrun: ", said)
 }
 
-/// What the race detector prints of a job whose races it does not look for, and of a report that it cannot write.
+/// Words of the race detector about a job whose races it does not look for, and about a report that it cannot write.
 const UNWATCHED: [&str; 2] = ["are not looked for", "the report is not added to"];
 
 /// The words of the race detector in a job of which it does not report all races, as an error of this tool.
