@@ -9,6 +9,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -313,7 +314,7 @@ impl<'w> ActiveMessages<'w> {
 
     /// Serves until all PEs have come here and no call is under way on any of them: all calls of programs, those of their handlers,
     /// those of the handlers of these, and so on, have run and been answered. All PEs call it, before they drop the active messages.
-    /// No handler calls it.
+    /// No handler calls it. A panic of a handler that runs meanwhile goes on when all have finished.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -330,7 +331,17 @@ impl<'w> ActiveMessages<'w> {
                     .fix("let the programs call it, when they have made their calls"),
             );
         }
-        self.termination.reach(|| self.calls.get(), || self.serve());
+        // The others wait for the reports of this PE, so a panic of a handler goes on when all have finished.
+        let panic = RefCell::new(None);
+        let serve = || {
+            if let Err(caught) = catch_unwind(AssertUnwindSafe(|| self.serve())) {
+                panic.borrow_mut().get_or_insert(caught);
+            }
+        };
+        self.termination.reach(|| self.calls.get(), serve);
+        if let Some(panic) = panic.into_inner() {
+            resume_unwind(panic);
+        }
     }
 
     /// [`progress`](Self::progress) among others.

@@ -150,7 +150,9 @@ impl Team<'_> {
         // SAFETY: one thread has the team; places are symmetric, and the last element is inside both slices.
         unsafe {
             binding::agree_on_destination(team, CALL, dest.as_ptr().cast(), size_of_val(dest));
-            calls::alltoalls(team, dest.as_ptr(), source.as_ptr(), dest_stride as isize, source_stride as isize, count);
+            // The one element of a team of one may have any stride.
+            let [to, from] = [dest_stride, source_stride].map(|stride| isize::try_from(stride).unwrap_or(isize::MAX));
+            calls::alltoalls(team, dest.as_ptr(), source.as_ptr(), to, from, count);
         }
     }
 

@@ -87,9 +87,13 @@ impl<T, P: Target> Pending<'_, T, P> {
     /// assert_eq!(transfer.wait(), [5, 5]);
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
+    ///
+    /// # Panics
+    /// If the future has given the buffer back already.
     #[inline]
+    #[track_caller]
     pub fn wait(mut self) -> Vec<T> {
-        self.complete().unwrap_or_default()
+        self.complete().expect("a transfer gives its buffer back once")
     }
 
     #[inline]

@@ -110,7 +110,8 @@ pub(crate) fn here() -> Option<Rc<ThreadPe>> {
 /// Not inlined: a collective that has been started may be moved on by another thread, whose variable is somewhere else.
 #[inline(never)]
 fn look_up() -> Option<Rc<ThreadPe>> {
-    HERE.with_borrow(Clone::clone)
+    // A destructor of a variable of the thread may come behind that of this one.
+    HERE.try_with(|here| here.borrow().clone()).ok().flatten()
 }
 
 /// Lets this thread be PE `me` while `body` runs, from its first turn on. What `body` panics with is the failure of all.

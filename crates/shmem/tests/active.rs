@@ -165,6 +165,25 @@ fn a_handler_that_panics_is_an_error_of_the_caller() {
 }
 
 #[test]
+fn a_panic_of_a_handler_goes_on_when_all_have_finished() {
+    everywhere(3, |world| {
+        let me = world.my_pe();
+        let active = world.active_messages(64).unwrap();
+        let halve = active.register(|_, number: u32| {
+            assert!(number.is_multiple_of(2), "{number} is odd");
+            number / 2
+        });
+        // PE 0 serves it in `finish`.
+        assert!(me != 1 || active.call(halve, &7, 0).wait().is_err());
+        let finished = catch_unwind(AssertUnwindSafe(|| active.finish()));
+        assert_eq!(finished.is_err(), me == 0);
+        assert!(me != 2 || active.call(halve, &8, 1).wait() == Ok(4));
+        active.finish();
+        world.barrier();
+    });
+}
+
+#[test]
 fn a_task_awaits_an_answer_and_serves_meanwhile() {
     processes(2, |world| {
         let active = world.active_messages(64).unwrap();

@@ -40,6 +40,28 @@ impl<A> fmt::Debug for ActiveAnswer<'_, '_, A> {
     }
 }
 
+/// A wait for an answer, which ends with this value, in a panic of a handler that it serves too.
+struct AnswerWait<'a, 'w> {
+    active: &'a ActiveMessages<'w>,
+    /// Waits that are around it.
+    before: usize,
+}
+
+impl<'a, 'w> AnswerWait<'a, 'w> {
+    fn begin(active: &'a ActiveMessages<'w>, number: u64) -> Self {
+        let mut waits = active.waits.borrow_mut();
+        let before = waits.len();
+        waits.push(number);
+        Self { active, before }
+    }
+}
+
+impl Drop for AnswerWait<'_, '_> {
+    fn drop(&mut self) {
+        self.active.waits.borrow_mut().truncate(self.before);
+    }
+}
+
 impl<A: DeserializeOwned> ActiveAnswer<'_, '_, A> {
     /// Waits for the answer, and serves others meanwhile.
     ///
@@ -51,16 +73,13 @@ impl<A: DeserializeOwned> ActiveAnswer<'_, '_, A> {
     /// # Ok::<(), oxshmem::Error>(())
     /// ```
     pub fn wait(mut self) -> Result<A, Error> {
-        let before = self.active.waits.borrow().len();
-        self.active.waits.borrow_mut().push(self.number);
-        let outcome = loop {
+        let _waits = AnswerWait::begin(self.active, self.number);
+        loop {
             if let Some(outcome) = self.outcome() {
-                break outcome;
+                return outcome;
             }
             self.active.serve();
-        };
-        self.active.waits.borrow_mut().truncate(before);
-        outcome
+        }
     }
 
     /// The outcome, once it is there.
