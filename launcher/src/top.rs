@@ -8,6 +8,7 @@ use clap::Args;
 use oxshmem_base::Error;
 use oxshmem_flight::waits::{AwaitedCollectives, Subject};
 use oxshmem_flight::{Activity, State, Witness};
+use oxshmem_os::process;
 use oxshmem_report::dots::{self, Dot, DotLine};
 use oxshmem_report::page::{Document, TableFold, escape};
 
@@ -75,6 +76,10 @@ impl TopArgs {
             if self.once {
                 return Ok(text);
             }
+            let text = match process::terminal_rows() {
+                Some(rows) if is_screen => fitting(text, rows),
+                _ => text,
+            };
             let text = match (is_screen, is_first) {
                 (true, true) => format!("\x1b[2J{HOME}{}{REST_OF_SCREEN}", text.replace('\n', REST_OF_LINE)),
                 (true, false) => format!("{HOME}{}{REST_OF_SCREEN}", text.replace('\n', REST_OF_LINE)),
@@ -86,6 +91,18 @@ impl TopArgs {
             (before, is_first) = (now, false);
         }
     }
+}
+
+/// What fits a screen of so many rows: otherwise it scrolls, and the head of the table is never seen.
+fn fitting(text: String, rows: usize) -> String {
+    let lines = text.lines().count();
+    // The cursor stands behind the last line.
+    if lines < rows {
+        return text;
+    }
+    let kept = rows.saturating_sub(2);
+    let shown: String = text.lines().take(kept).map(|line| format!("{line}\n")).collect();
+    format!("{shown}{} lines more: `oxshmem top --once` prints all\n", lines - kept)
 }
 
 /// The last words about a job. Programs read objects alone, and see that no more come.
@@ -226,6 +243,14 @@ fn short(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_that_is_longer_than_the_screen_keeps_its_head() {
+        let text = "head\nPE\n0\n1\n2\n";
+        assert_eq!(fitting(text.into(), 6), text);
+        assert_eq!(fitting(text.into(), 5), "head\nPE\n0\n2 lines more: `oxshmem top --once` prints all\n");
+        assert_eq!(fitting(text.into(), 1).lines().count(), 1);
+    }
 
     #[test]
     fn a_table_comes_some_time_after_the_one_before() {

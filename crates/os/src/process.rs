@@ -211,6 +211,12 @@ pub fn stops_writers(stream: &impl AsFd) -> bool {
     termios::tcgetattr(stream).is_ok_and(|settings| settings.local_modes.contains(LocalModes::TOSTOP))
 }
 
+/// The rows of the terminal that is standard output, if it is one that says how many it has.
+pub fn terminal_rows() -> Option<usize> {
+    let size = termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    (size.ws_row > 0).then_some(size.ws_row.into())
+}
+
 /// Whether process `pid`, as it is numbered here, has something mapped whose path contains `name`. `false` if there is no
 /// such process, or if this one may not look.
 pub fn maps(pid: u32, name: &CStr) -> bool {
