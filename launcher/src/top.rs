@@ -93,7 +93,7 @@ impl TopArgs {
     }
 }
 
-/// What fits a screen of so many rows: otherwise it scrolls, and the head of the table is never seen.
+/// The part of a table that fits a screen of so many rows: a longer one scrolls, and its head is never seen.
 fn fitting(text: String, rows: usize) -> String {
     let lines = text.lines().count();
     // The cursor stands behind the last line.
