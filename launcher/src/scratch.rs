@@ -100,8 +100,8 @@ mod tests {
         let lives = Scratch::new("test-killed").unwrap();
         assert!(path.exists(), "its run lives");
         // The end of a process closes its files.
-        let (mut killed, unlocked) = (std::mem::ManuallyDrop::new(killed), None);
-        killed._lock = unlocked;
+        let mut killed = std::mem::ManuallyDrop::new(killed);
+        killed._lock = None;
         let next = Scratch::new("test-killed").unwrap();
         assert!(!path.exists() && lives.path().exists() && next.path().exists());
     }

@@ -129,8 +129,8 @@ pub const SERVED: &[Row] = &[
 /// 50, 61 and 49 us instead of 65, 73 and 58, of eight over TCP and UCX 177 and 175 instead of 249 and 221, and a maximum of one
 /// integer likewise; a part of that comes from partners. Broadcasts of 8 and 32 KiB between four nodes took 30 and 40 us
 /// instead of 39 and 52 over TCP, and of 512 KiB 478, 1,199 and 883 over TCP, UCX and libfabric instead of 583, 1,273 and 1,090 by a chain;
-/// between eight nodes 1,767, 3,276 and 2,498 instead of 2,424, 3,759 and 8,928. Among eight nodes over TCP maxima and exact sums of 32 KiB took 285 and 291 us instead of 483 and 464 in
-/// slices; all-gathers of 128 KiB from each took 1,597 by a ring instead of 2,643.
+/// between eight nodes 1,767, 3,276 and 2,498 instead of 2,424, 3,759 and 8,928. Among eight nodes over TCP maxima and exact sums of
+/// 32 KiB took 285 and 291 us instead of 483 and 464 in slices; all-gathers of 128 KiB from each took 1,597 by a ring instead of 2,643.
 pub const CROWDED: &[Row] = &[
     // Among three nodes one round has no more messages than two.
     row(Collective::Sync, 3, ALL, dissemination(4, false)),

@@ -110,8 +110,8 @@ const UNWATCHED: [&str; 2] = ["are not looked for", "the report is not added to"
 fn unwatched(program: &str, said: &str) -> Option<Error> {
     let is_told = |line: &str| line.starts_with("oxshmem: ") && UNWATCHED.iter().any(|words| line.contains(words));
     let lines: Vec<&str> = said.lines().skip_while(|line| !is_told(line)).collect();
-    let told = !lines.is_empty();
-    told.then(|| retold(format!("the races of {program} cannot be found"), "oxshmem: ", &lines.join("\n")))
+    (!lines.is_empty())
+        .then(|| retold(format!("the races of {program} cannot be found"), "oxshmem: ", &lines.join("\n")))
 }
 
 /// An error that another program has printed, as the reason of one of this tool.

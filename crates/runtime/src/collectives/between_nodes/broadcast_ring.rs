@@ -14,7 +14,7 @@
 //!   children have acknowledged it. The first holds when the node has counted in, at the first broadcast in the other half. The
 //!   second matters because the leader forwards from its block, and the network may read a put's source late: behind a full socket,
 //!   in a batch, or again after a broken connection. A put that has been received is not read again.
-//! - A leader, and a root before it lays its payload down, waits for the acknowledgements of all children before the first broadcast
+//! - A leader, and a root before it writes its payload, waits for the acknowledgements of all children before the first broadcast
 //!   that uses the half again. So the sources of its own puts are free, and the blocks of its children may be written.
 //!   A root that does not lead its node reads its leader's counts. It has been released from the broadcast before, so its leader had left the
 //!   half, and counted the acknowledgements of the children that are still to come, before that.
@@ -232,7 +232,7 @@ impl Leader<'_> {
         }
     }
 
-    /// The node has taken all broadcasts in a half: the acknowledgement to its parent is pending, and its children owe it theirs.
+    /// The node has taken all broadcasts in a half: the acknowledgement to its parent is pending, and those of its children are still to come.
     fn defer_acknowledgement(&self, half: usize, tree: Tree, plan: &Plan) {
         let (team, node) = (self.call.team, self.span.node());
         let expected = &self.ring.expected[half];

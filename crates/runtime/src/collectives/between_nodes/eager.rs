@@ -65,7 +65,7 @@ pub(crate) unsafe fn fold_first(call: Call<'_>, span: &Span, way: LeaderSchedule
         // SAFETY: the gather buffer has all operands, which are no part of `dest`; that has the elements. Only sums may have no operands.
         unsafe { reduction.fold(&operands) };
     };
-    // SAFETY: every member lays down its part.
+    // SAFETY: every member writes its place, which is in the part of its node, and the places of its members are all of the part.
     unsafe { share(call, span, way, |node| u64::from(span.start(node)) * bytes as u64, write, take) }
 }
 
@@ -110,7 +110,7 @@ pub(super) unsafe fn gather_blocks(
             (0..call.team.size).for_each(|member| copy(start(span.place(member)), place(member), length(member)));
         }
     };
-    // SAFETY: every member lays down its part.
+    // SAFETY: every member writes its place, which is in the part of its node, and the places of its members are all of the part.
     unsafe { share(call, span, way, |node| start(span.start(node)) as u64, write, take) }
 }
 
@@ -138,7 +138,7 @@ pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule,
     let write = |buffer: *mut u8| unsafe { spread.contribute(call.team.my, buffer) };
     // SAFETY: the gather buffer has the payload; the destination has the room.
     let take = |buffer: *const u8| unsafe { spread.take(call.team.my, buffer) };
-    // SAFETY: the root lays down all there is.
+    // SAFETY: the part of the root's node is the payload, which the root writes, and the other parts are empty.
     unsafe { share(call, span, way, |node| if node > root_node { bytes } else { 0 }, write, take) }
 }
 

@@ -32,7 +32,7 @@ impl<'a> NodeParts<'a> {
         Self { call, span, with, exchange, outgoing, incoming }
     }
 
-    /// [`Exchange::name_source`], where the leader lays down the shares of its members.
+    /// [`Exchange::name_source`], where the leader writes the shares of its members.
     pub(super) fn name_source(&self, source: *const u8) {
         self.exchange.name_source(source);
     }

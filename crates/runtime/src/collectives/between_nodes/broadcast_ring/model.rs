@@ -6,7 +6,7 @@
 //! the first broadcast in the other half or at a synchronisation. There a leader may stop for as long as it likes. Its other steps send
 //! messages or write a payload: to do that later is no worse than a message that arrives later, so a leader does them at once.
 //!
-//! The root leads its node here. Another root waits for the same acknowledgements, and lays its payload down after the release of the
+//! The root leads its node here. Another root waits for the same acknowledgements, and writes its payload after the release of the
 //! broadcast before: between the same two steps of its leader.
 
 use crate::collectives::free_buffers::ring::{BroadcastTree, PendingAcknowledgements, RingBlock, RingBlocks};
@@ -92,7 +92,7 @@ enum Stage {
     Enter,
     /// The node has counted in at a synchronisation.
     Met,
-    /// A root lays the payload down.
+    /// A root writes the payload.
     Lay,
     /// The node counts in, at a synchronisation or before its leader acknowledges a half.
     Gather,
@@ -256,7 +256,7 @@ impl ModelState {
             Stage::Lay => {
                 let units = &mut leader.payload[history.units(number)];
                 if units.iter().any(|&there| there > leader.taken) {
-                    return Err(format!("{rank} has not taken what it lays down in call {number}"));
+                    return Err(format!("{rank} has not taken what it writes in call {number}"));
                 }
                 units.fill(number + 1);
                 leader.stage = history.after_entry(block);

@@ -64,7 +64,7 @@ impl TeamModel {
         self.messages.insert(place, message);
     }
 
-    /// A member of a node lays down what it brings to the exchange.
+    /// A member of a node writes its part of the exchange.
     fn write_part(&mut self, history: &TeamHistory, node: usize, member: usize, exchange: u8, what: MemoryUse) {
         let mut write = |kind, at, to| {
             let value = ModelValue { exchange: exchange + 1, of: history.bit(node, member), to };
