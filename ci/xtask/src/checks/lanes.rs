@@ -1,10 +1,10 @@
-//! Runs the steps of `cargo xtask test`: the named ones one after the other, or all of them in two lanes.
+//! Runs the steps of `cargo xtask test`: the named ones one after the other, or all of them in three lanes.
 //!
 //! Half of the steps leave a processor idle: they wait for limits, silence and deaths. So steps that share nothing with the others
-//! run beside them, each in a process of its own, whose output is shown when it has ended. Two steps share something if they write
-//! the same files, or if one of them installs what the other one runs. Cargo itself lets one of two builds in the same folder wait.
-//! Once the second lane has run its own steps, it takes the last of those that either lane may run. So both end at about the same
-//! time, whatever the machine.
+//! run beside them in two more lanes, each in a process of its own, whose output is shown when it has ended. Two steps share something
+//! if they write the same files, or if one of them installs what the other one runs. Cargo itself lets one of two builds in the same
+//! folder wait. Once no step is left that runs beside the first lane only, the other lanes take the last of those that any lane may
+//! run. So all end at about the same time, whatever the machine.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -18,8 +18,8 @@ use crate::checks::steps::{CheckStep, STEPS};
 use crate::counts::{CheckCounts, StepResult, finish, table, take_failures};
 use crate::{OWN_PATH, Outcome, disk, processors, target, top};
 
-/// The steps of the second lane. They need nothing but the installation, which [`AFTER`] makes. The first ones build in folders of their
-/// own: the first lane compiles most of what there is meanwhile, and cargo would let others wait for that.
+/// The steps that never run in the first lane. They need nothing but the installation, which [`AFTER`] makes. The first ones build in
+/// folders of their own: the first lane compiles most of what there is meanwhile, and cargo would let others wait for that.
 const BESIDE: &[&str] = &[
     "miri",
     "loom",
@@ -41,11 +41,14 @@ const BESIDE: &[&str] = &[
     "sanitize",
 ];
 
-/// The second lane begins behind this step.
+/// Lanes beside the first one. With one of them two processors are idle for a quarter of the time.
+const LANES_BESIDE: usize = 2;
+
+/// They begin behind this step.
 const AFTER: &str = "build";
 
-/// From this step on, the steps of the first lane need nothing but the installation: either lane may run them.
-const EITHER_FROM: &str = "conformance";
+/// From this step on, the steps of the first lane need nothing but the installation: any lane may run them.
+const ANY_FROM: &str = "conformance";
 
 /// Runs the named steps, or all. The last line counts; or a file gets the results, for the other lane.
 pub(crate) fn run(names: &[String], file: Option<&Path>) -> Outcome {
@@ -79,22 +82,21 @@ fn run_step(step: &CheckStep) -> StepResult {
 fn all() -> Outcome<Vec<StepResult>> {
     let at = |name: &str| STEPS.iter().position(|step| step.name == name).expect("the list has that step");
     let first = |from, to| STEPS[from..to].iter().filter(|step| !BESIDE.contains(&step.name));
-    let (after, either) = (at(AFTER) + 1, at(EITHER_FROM));
+    let (after, any) = (at(AFTER) + 1, at(ANY_FROM));
     let mut results: Vec<StepResult> = first(0, after).map(run_step).collect();
-    let open: Mutex<VecDeque<&'static CheckStep>> = Mutex::new(first(either, STEPS.len()).collect());
-    let take = |from: fn(&mut VecDeque<&'static CheckStep>) -> Option<&'static CheckStep>| {
-        from(&mut open.lock().expect("nobody panics while a step is taken"))
+    let beside = StepQueue::of(BESIDE.iter().map(|name| &STEPS[at(name)]));
+    let open = StepQueue::of(first(any, STEPS.len()));
+    let lane = || {
+        let steps = iter::from_fn(|| beside.take(VecDeque::pop_front).or_else(|| open.take(VecDeque::pop_back)));
+        steps.map(run_beside).collect::<Outcome<Vec<_>>>()
     };
-    let beside = thread::scope(|lanes| {
-        let beside = lanes.spawn(|| {
-            let own = BESIDE.iter().map(|name| &STEPS[at(name)]);
-            own.chain(iter::from_fn(|| take(VecDeque::pop_back))).map(run_beside).collect::<Outcome<Vec<_>>>()
-        });
-        results.extend(first(after, either).map(run_step));
-        results.extend(iter::from_fn(|| take(VecDeque::pop_front)).map(run_step));
-        beside.join().expect("a lane does not panic")
+    let ended = thread::scope(|scope| {
+        let lanes: Vec<_> = (0..LANES_BESIDE).map(|_| scope.spawn(lane)).collect();
+        results.extend(first(after, any).map(run_step));
+        results.extend(iter::from_fn(|| open.take(VecDeque::pop_front)).map(run_step));
+        lanes.into_iter().map(|lane| lane.join().expect("a lane does not panic")).collect::<Outcome<Vec<_>>>()
     })?;
-    for (result, mut ended) in beside {
+    for (result, mut ended) in ended.into_iter().flatten() {
         ended.wait().map_err(|error| format!("the process of the step {} is gone: {error}", result.name))?;
         results.push(result);
     }
@@ -102,10 +104,26 @@ fn all() -> Outcome<Vec<StepResult>> {
     Ok(results)
 }
 
+/// The steps that no lane has taken yet.
+struct StepQueue(Mutex<VecDeque<&'static CheckStep>>);
+
+impl StepQueue {
+    fn of(steps: impl Iterator<Item = &'static CheckStep>) -> Self {
+        Self(Mutex::new(steps.collect()))
+    }
+
+    fn take(
+        &self,
+        from: fn(&mut VecDeque<&'static CheckStep>) -> Option<&'static CheckStep>,
+    ) -> Option<&'static CheckStep> {
+        from(&mut self.0.lock().expect("a lane does not panic while it takes a step"))
+    }
+}
+
 /// Runs a step in a process of its own and prints what it has said when it ends; what it says as errors is seen at once. The process
 /// is not waited for: from then on its processor time would count for the step that the first lane runs.
 fn run_beside(step: &CheckStep) -> Outcome<(StepResult, Child)> {
-    let failed = |why: String| format!("the step {} in the second lane: {why}", step.name);
+    let failed = |why: String| format!("the step {} beside the first lane: {why}", step.name);
     let file = target().join("lanes").join(step.name);
     // One of an earlier run is no result of this step.
     let _ = std::fs::remove_file(&file);
@@ -127,10 +145,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_lane_names_steps_behind_the_one_that_it_needs() {
+    fn the_lanes_beside_have_steps_behind_the_one_that_they_need() {
         let at = |name: &str| STEPS.iter().position(|step| step.name == name);
         assert!(at(AFTER).is_some());
         BESIDE.iter().for_each(|name| assert!(at(name) > at(AFTER), "{name} is no step, or one before {AFTER}"));
-        assert!(at(EITHER_FROM) > at(AFTER) && !BESIDE.contains(&EITHER_FROM));
+        assert!(at(ANY_FROM) > at(AFTER) && !BESIDE.contains(&ANY_FROM));
     }
 }
