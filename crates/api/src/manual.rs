@@ -12,8 +12,9 @@
 //! ```
 //!
 //! The two lists name rows of the routine tables; all that these know (declarations, types, editions) is not typed on
-//! the page but generated. Pages of other sections may have one list, `Names`, of further names. Then come sections of paragraphs, items, tables and programs. A comment lists the numbers of
-//! the behaviours that its paragraph states.
+//! the page but generated. A page may have one list more, `Names`, of further names: those of commands and types, and macros that are no
+//! row. It is a paragraph of its own, behind the other lists. Then come sections of paragraphs, items, tables and programs. A comment lists
+//! the numbers of the behaviours that its paragraph states.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ pub struct Page {
     pub section: u8,
     /// Its purpose, in one line.
     pub purpose: String,
-    /// Other names of its subject, where it is no routine.
+    /// Other names of its subject that are no routines, such as macros.
     pub names: Vec<String>,
     /// The C routines it documents.
     pub families: Vec<&'static Family>,
