@@ -151,8 +151,7 @@ class Ctx(_start.InProcess):
         else:
             refused = _core.call(address("shmem_team_create_ctx"), "i", members, wanted, handle)
         if refused:
-            raise RuntimeError("oxshmem.Ctx: the library has no context left, or the team was made with num_contexts=0 "
-                               "(Team.split_strided(..., num_contexts=1))")
+            raise RuntimeError("oxshmem.Ctx: there are as many contexts as SHMEM_MAX_CTX allows: destroy one, or raise the variable")
         self._handle = int(handle[0])
         self._stream = Stream(self._handle, self._kept, members)
         _start.until_end(self)

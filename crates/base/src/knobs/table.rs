@@ -320,7 +320,7 @@ const COLLECTIVES: &[Knob] = &[
     algorithm(
         ("SHMEM_REDUCE_ALGORITHM", &["SHMEM_REDUCE_ALGO"]),
         REDUCE,
-        "algorithm of reductions, and on one node of scans; sums and products of floating-point numbers of more than two PEs keep theirs",
+        "algorithm of reductions, and on one node of scans; sums and products of floating-point numbers keep theirs, except long ones of two PEs on two nodes",
         |settings, reading| {
             settings.algorithms.reduce = reading.text_or_auto();
             Ok(())
