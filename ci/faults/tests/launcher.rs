@@ -110,6 +110,32 @@ fn a_process_that_ends_inside_the_library_waits_in_no_second_finalize() {
     }
 }
 
+/// A child speaks by its parent's connection to the launcher, if it finds it. Its calls would be taken for those of the PE.
+#[test]
+fn a_program_that_a_pe_starts_is_no_second_pe_of_its_number() {
+    let another = program("starts_another.c");
+    for options in ["-n 2", "-n 2 --nodes 2"] {
+        let job = || Job::new(options).limit(LIMIT);
+        let ended = job().run(&another, ["child"]).expect(0);
+        for words in ["ended with a failure", "child: PE 1 of 2"] {
+            assert!(ended.stdout.contains(words), "{words}: {ended}");
+        }
+        ended.says(&["this process was started as one of 2 tasks", "as a PE does for the programs that it starts"]);
+        let said = job().env("SHMEM_SINGLETON", "1").run(&another, ["child"]).expect(0).stdout;
+        assert!(said.contains("last: PE 0 of 1\n") && said.contains("the child has ended well"), "{said}");
+    }
+}
+
+/// Behind its last finalize a process may become the next program of the job.
+#[test]
+fn a_pe_that_becomes_another_program_is_a_pe_of_the_next_job() {
+    let another = program("starts_another.c");
+    let ended = Job::new("-n 2").limit(LIMIT).run(&another, ["next"]).expect(0);
+    for line in ["next: PE 0 of 2", "next: PE 1 of 2", "last: PE 0 of 2", "last: PE 1 of 2"] {
+        assert!(ended.stdout.contains(line), "{line}: {ended}");
+    }
+}
+
 /// There is nothing to end any more, so nothing can go wrong.
 #[test]
 fn a_finalize_too_many_is_a_note() {

@@ -7,6 +7,8 @@ pub(crate) struct Claim {
     pub(crate) what: String,
     /// The option that makes this launcher answer us.
     pub(crate) remedy: String,
+    /// What to do where the launcher's own library answers that it knows this process no more.
+    pub(crate) again: String,
     /// It may be the only task, if the launcher's library says so.
     pub(crate) may_be_alone: bool,
 }
@@ -88,6 +90,9 @@ pub(crate) fn claimed(variable: &dyn Fn(&str) -> Option<String>) -> Option<Claim
     let may_be_alone = size.is_none() && sign.present == "PALS_RANKID" && number(&sign.present) == Some(0);
     Some(Claim {
         may_be_alone,
+        again: format!(
+            "start each program of a script, and each program that a PE starts, by a launcher of its own, as `oshrun -n {n} …`"
+        ),
         what: format!("one of {tasks} tasks by {}{step}", sign.launcher),
         remedy: format!("{} or with `oshrun -n {n} …`", sign.remedy.replace("{n}", &n)),
     })

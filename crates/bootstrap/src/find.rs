@@ -57,7 +57,7 @@ pub(crate) fn manager(
 }
 
 /// The error of one of several tasks that has found no server.
-fn unanswered(Claim { what, remedy, .. }: &Claim, settings: &Settings, refused: &str) -> Error {
+fn unanswered(Claim { what, remedy, again, .. }: &Claim, settings: &Settings, refused: &str) -> Error {
     // A user who names one protocol leaves the others out, and starts the program the right way perhaps.
     let (named, unset) = match settings.pmi.as_str() {
         "auto" => (String::new(), ""),
@@ -70,6 +70,8 @@ fn unanswered(Claim { what, remedy, .. }: &Claim, settings: &Settings, refused: 
     } else {
         ""
     };
+    // PMIx serves one life of one process for each number: neither its second program nor a child.
+    let remedy = if refused.contains(": PMIx_") { again } else { remedy };
     Error::new(format!("this process was started as {what}, but no PMI server answered"))
         .because(format!("{named}{refused}"))
         .fix(format!("{unset}{keep}{remedy}; SHMEM_SINGLETON=1 makes every task a job of its own"))
@@ -149,6 +151,20 @@ mod tests {
         let told = manager(&variable, &settings).expect_err("nothing has that number").to_string();
         assert!(told.contains("(os error 9): this program, or one between the launcher"), "{told}");
         assert!(told.contains("to fix:  unset SHMEM_PMI; or else let that program keep"), "{told}");
+    }
+
+    #[test]
+    fn a_second_program_of_a_task_is_not_told_to_look_for_a_library_that_is_there() {
+        let claim = claim::claimed(&|name| (name == "OMPI_COMM_WORLD_SIZE").then(|| "2".to_owned())).unwrap();
+        let settings = Settings { pmi: "auto".into(), ..Settings::default() };
+        let refused =
+            |why: &str| unanswered(&claim, &settings, &format!("PMIX_NAMESPACE=7, but PMIx cannot be used: {why}"));
+        let told = refused("PMIx_Get: NOT-FOUND (-46)").to_string();
+        assert!(
+            told.contains("each program that a PE starts, by a launcher of its own") && !told.contains("libpmix"),
+            "{told}"
+        );
+        assert!(refused("libpmix.so.2: not found").to_string().contains("put libpmix.so.2"));
     }
 
     #[test]

@@ -62,9 +62,14 @@ impl Membership {
         &self.places
     }
 
+    /// The name that the launcher has given the job, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.manager.job_name()
+    }
+
     /// Whether `oshrun` is the launcher.
     pub fn launched_by_us(&self) -> bool {
-        self.manager.job_name().is_some_and(|name| name.starts_with(OUR_JOBS))
+        self.name().is_some_and(|name| name.starts_with(OUR_JOBS))
     }
 
     /// The protocol of the launcher.
@@ -109,6 +114,12 @@ impl Membership {
     /// Tells the launcher that this PE ends properly. For the exit of the process: there is no return into the job.
     pub fn done(&self) {
         self.manager.finalize();
+    }
+
+    /// Whether the programs that this process starts may join the job in its place. While the library is in use they may not: the launcher
+    /// would take their fence for this PE's. Between two lives they may: a process can become the next program of its script by exec.
+    pub fn hand_on(&self, to_programs: bool) {
+        self.manager.hand_on(to_programs);
     }
 
     /// Ends this process if the launcher is gone. For waits that do not themselves talk to it.

@@ -1,6 +1,7 @@
 //! A process manager behind a PMI library: for launchers whose wire is private, like Cray's PALS.
 
 use oxshmem_base::Error;
+use oxshmem_os::signals;
 use oxshmem_pmi_sys as sys;
 
 use crate::manager::{Found, Manager};
@@ -13,7 +14,9 @@ struct LibraryClient(sys::Client);
 
 /// Joins through the launcher's library; the error says why not.
 pub(crate) fn join() -> Result<Box<dyn Manager>, String> {
-    Ok(Box::new(LibraryClient(sys::Client::join()?)))
+    // Slurm's library writes to a connection that may have ended.
+    let client = signals::surviving_broken_pipes(sys::Client::join)?;
+    Ok(Box::new(LibraryClient(client)))
 }
 
 /// Whether a manager with this name is a launcher's library.

@@ -46,6 +46,10 @@ pub trait Manager: fmt::Debug + Send + Sync {
     /// Says that this process ends properly.
     fn finalize(&self);
 
+    /// Whether the programs that this process starts may speak to the manager in its place. A wire that no other program finds has nothing
+    /// to do here.
+    fn hand_on(&self, _to_programs: bool) {}
+
     /// Whether the manager is gone, as far as that is known.
     fn is_gone(&self) -> bool {
         false

@@ -16,13 +16,16 @@ use crate::stream::{Incoming, Malformed};
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
 /// The end of the reason why the launcher's descriptor is not there.
-pub(crate) const CLOSED: &str = "this program, or one between the launcher and it, has closed it";
+pub(crate) const CLOSED: &str =
+    "this program, or one between the launcher and it, has closed it, as a PE does for the programs that it starts";
 
 /// Answers are read under the lock; an abort is written without it, because the holder may be waiting in a fence.
 #[derive(Debug)]
 pub(crate) struct PmiSocket {
     /// Of any family: an inherited socket says nothing about it, and reading and writing are the same.
     stream: UnixStream,
+    /// The number that the launcher has given it, if this process has inherited it.
+    number: Option<i32>,
     identity: FileIdentity,
     answers: Mutex<Incoming>,
 }
@@ -30,7 +33,8 @@ pub(crate) struct PmiSocket {
 impl PmiSocket {
     /// On a descriptor that the launcher has left open; the error says why it is none.
     pub(crate) fn inherited(number: i32) -> Result<PmiSocket, String> {
-        PmiSocket::on(sockets::inherited(number).map_err(|error| format!("{error}: {CLOSED}"))?)
+        let socket = sockets::inherited(number).map_err(|error| format!("{error}: {CLOSED}"))?;
+        Ok(PmiSocket { number: Some(number), ..PmiSocket::on(socket)? })
     }
 
     /// To a server that listens on a port.
@@ -47,13 +51,20 @@ impl PmiSocket {
 
     fn on(socket: OwnedFd) -> Result<PmiSocket, String> {
         let identity = FileIdentity::of(&socket).map_err(|error| error.to_string())?;
-        let wire = PmiSocket { stream: UnixStream::from(socket), identity, answers: Mutex::default() };
+        let wire = PmiSocket { stream: UnixStream::from(socket), number: None, identity, answers: Mutex::default() };
         wire.limit(Some(FIRST_ANSWER)).map(|()| wire)
     }
 
     /// The greeting is over: from now on an answer may take as long as the slowest process of the job.
     pub(crate) fn settled(&self) -> Result<(), String> {
         self.limit(None)
+    }
+
+    /// Whether the programs that this process starts find the server by the same descriptor.
+    pub(crate) fn hand_on(&self, to_programs: bool) {
+        if let Some(number) = self.number {
+            sockets::hand_on(number, self.identity, to_programs);
+        }
     }
 
     /// Whether the program has left the descriptor open. Otherwise a file of its own may have the number, and nothing is written there nor

@@ -12,6 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::{Errno, FdFlags};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
 
+use crate::FileIdentity;
+
 /// A duplicate of a socket that this process inherited under a number it was told, closed on exec. What else has that
 /// number is left alone.
 pub fn inherited(number: i32) -> io::Result<OwnedFd> {
@@ -20,6 +22,16 @@ pub fn inherited(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: the kernel just made this descriptor for us and nobody else knows its number.
     let copy = File::from(unsafe { OwnedFd::from_raw_fd(copy) });
     if copy.metadata()?.file_type().is_socket() { Ok(copy.into()) } else { Err(io::Error::other("it is not a socket")) }
+}
+
+/// Whether the programs that this process starts get a socket that it has inherited under this number. Where another file has the number
+/// now, it is left alone.
+pub fn hand_on(number: i32, identity: FileIdentity, to_programs: bool) {
+    if inherited(number).is_ok_and(|copy| identity.is_that_of(&copy)) {
+        let flags = if to_programs { 0 } else { libc::FD_CLOEXEC };
+        // SAFETY: fcntl reads no memory of ours; a number that is no descriptor any more is an error (EBADF).
+        let _ = unsafe { syscall!(fcntl(number, libc::F_SETFD, flags)) };
+    }
 }
 
 /// Lets a descriptor live on in the program that this process becomes by exec. Only makes a system call, so it may run

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use oxshmem_base::{Error, file};
+use oxshmem_os::sockets;
 
 use super::nodelist;
 use super::placement::Room;
@@ -78,6 +79,10 @@ const FOR_EACH_TASK: [TaskLauncher; 3] = [
 /// A note, from the first task alone, that each task of another launcher runs `oshrun`: there are as many jobs as tasks.
 pub(crate) fn repeated(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
+    // A PE hands its variables to the programs that it starts, and its connection to the launcher not: they are no tasks.
+    if variable("PMI_FD").is_some_and(|fd| fd.trim().parse().is_ok_and(|number| sockets::inherited(number).is_err())) {
+        return None;
+    }
     let several = |launcher: &TaskLauncher| number(launcher.size).is_some_and(|tasks| tasks > 1);
     let TaskLauncher { name, start, size, rank } = FOR_EACH_TASK.into_iter().find(several)?;
     let tasks = number(size).filter(|_| number(rank) == Some(0))?;

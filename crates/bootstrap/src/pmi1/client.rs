@@ -151,6 +151,10 @@ impl Manager for Pmi1Client {
         let _ = self.wire.try_ask(Request::Finalize.encode().as_bytes(), next);
     }
 
+    fn hand_on(&self, to_programs: bool) {
+        self.wire.hand_on(to_programs);
+    }
+
     fn is_gone(&self) -> bool {
         self.wire.is_gone()
     }

@@ -118,6 +118,10 @@ impl Manager for Pmi2Client {
         let _ = self.wire.try_ask(&Pmi2Query::Finalize.encode(), next);
     }
 
+    fn hand_on(&self, to_programs: bool) {
+        self.wire.hand_on(to_programs);
+    }
+
     fn is_gone(&self) -> bool {
         self.wire.is_gone()
     }

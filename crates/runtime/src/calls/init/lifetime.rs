@@ -123,6 +123,7 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     let epoch = state::next();
     process::prefer_as_victim();
     debug::enable(settings.debug, job.rank());
+    job.hand_on(false);
     let node = job.node();
     oxshmem_reduce::select();
     let choice = Choice::new(&settings)?;
@@ -248,6 +249,9 @@ fn end(others: OtherCalls) {
             errors::fail(&error);
         }
         connect::close(others);
+    }
+    if let Some(job) = job::joined() {
+        job.hand_on(true);
     }
     ControlBlock::own().set_state(State::Finalized);
     active_set::end();
