@@ -170,10 +170,17 @@ fn replace(data: &Writable, access: c_int, memory: &SharedMemory, pagemap: Optio
     let from_file = data.file_end.clamp(data.start, data.end);
     write_all(memory, 0, data.start, from_file - data.start)?;
     let page = page_size();
-    for address in (from_file..data.end).step_by(page) {
-        // An untouched page reads as zero, as the file does; a big array that is not used costs nothing.
-        if touched(pagemap, address, page) {
-            write_all(memory, address - data.start, address, page)?;
+    for first in (from_file..data.end).step_by(PAGES_AT_ONCE * page) {
+        let mut room = [[0; 8]; PAGES_AT_ONCE];
+        let entries = &mut room[..PAGES_AT_ONCE.min((data.end - first).div_ceil(page))];
+        let is_known = pagemap.is_some_and(|pagemap| {
+            pagemap.read_exact_at(entries.as_flattened_mut(), (first / page * 8) as u64).is_ok()
+        });
+        for (address, entry) in (first..data.end).step_by(page).zip(entries) {
+            // An untouched page reads as zero, as the file does; a big array that is not used costs nothing.
+            if !(is_known && is_untouched(*entry)) && holds_content(address, page) {
+                write_all(memory, address - data.start, address, page)?;
+            }
         }
     }
     let (place, flags) = (data.start as *mut c_void, libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE);
@@ -193,14 +200,17 @@ fn write_all(memory: &SharedMemory, mut offset: usize, mut address: usize, mut l
     Ok(())
 }
 
-/// Whether there is something else than zeros in a page, if possible without making the kernel provide it.
-fn touched(pagemap: Option<&File>, address: usize, page: usize) -> bool {
+/// The pages of which one call asks the kernel: a program may have gigabytes of static arrays. The answers take 32 KiB of the stack.
+const PAGES_AT_ONCE: usize = 4096;
+
+/// Whether the kernel says in `/proc/self/pagemap` that it has provided no page yet.
+fn is_untouched(entry: [u8; 8]) -> bool {
     const PRESENT_OR_SWAPPED: u64 = 0b11 << 62;
-    let mut entry = [0; 8];
-    let known = pagemap.is_some_and(|pagemap| pagemap.read_exact_at(&mut entry, (address / page * 8) as u64).is_ok());
-    if known && u64::from_ne_bytes(entry) & PRESENT_OR_SWAPPED == 0 {
-        return false;
-    }
+    u64::from_ne_bytes(entry) & PRESENT_OR_SWAPPED == 0
+}
+
+/// Whether there is something else than zeros in a page, which the kernel provides if it has not yet.
+fn holds_content(address: usize, page: usize) -> bool {
     // SAFETY: the page is static data: mapped, readable, aligned, and with one thread nobody writes it meanwhile.
     let words = unsafe { std::slice::from_raw_parts(address as *const usize, page / size_of::<usize>()) };
     words.iter().any(|&word| word != 0)

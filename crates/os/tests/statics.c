@@ -34,7 +34,16 @@ static volatile long *volatile pointer = &initialised;
 static const char *const sealed[] = {"a pointer", "in RELRO"};
 static volatile long initialised_later = 1;
 
-__attribute__((constructor)) static void before_main(void) { set_before_main = 17; }
+/* Pages at both ends of what the library asks of the kernel at once, which is 4,096 of them. */
+#define PAGES 16384
+static volatile char scattered[PAGES][4096];
+static const int scattered_pages[] = {0, 1, 4094, 4095, 4096, 4097, 8191, 8192, PAGES - 2, PAGES - 1};
+#define SCATTERED (sizeof scattered_pages / sizeof *scattered_pages)
+
+__attribute__((constructor)) static void before_main(void) {
+    set_before_main = 17;
+    for (size_t i = 0; i < SCATTERED; i++) scattered[scattered_pages[i]][i] = (char)(i + 1);
+}
 
 __attribute__((unused)) static void *rest(void *stop) {
     pause();
@@ -68,6 +77,15 @@ static void peer_and_program_see_the_same(void) {
     seen = (volatile long *)probe_peer_view(&set_before_main);
     CHECK(seen && *seen == 17 && set_before_main == 17);
     CHECK(!strcmp(sealed[1], "in RELRO"));
+}
+
+static void pages_keep_what_was_stored_before(void) {
+    for (size_t i = 0; i < SCATTERED; i++) {
+        volatile char *page = scattered[scattered_pages[i]];
+        volatile char *seen = probe_peer_view(page);
+        CHECK(seen && page[i] == (char)(i + 1) && seen[i] == (char)(i + 1));
+        CHECK(page[i + 1] == 0 && seen[4095] == 0);
+    }
 }
 
 static void an_unused_array_is_symmetric_and_free(void) {
@@ -140,6 +158,7 @@ int main(void) {
         return 0;
     }
     peer_and_program_see_the_same();
+    pages_keep_what_was_stored_before();
     an_unused_array_is_symmetric_and_free();
     a_child_has_variables_of_its_own();
 #ifdef CLOSED
