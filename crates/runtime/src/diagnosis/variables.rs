@@ -56,6 +56,8 @@ struct DataSection {
     start: u64,
     end: u64,
     alignment: u64,
+    /// Whether its name is one of C, so that the linker names its beginning and its end.
+    is_collected: bool,
 }
 
 /// The part of an executable's table of symbols that is of variables.
@@ -88,7 +90,13 @@ impl SymbolTable {
         let Some(variable) = before.last().filter(|variable| start < variable.end()) else {
             return self.in_gap(before, behind, start);
         };
-        let (size, end) = (variable.size, (start - variable.start).saturating_add(bytes));
+        // A name for a part of a variable, and one of many variables that the linker has put together, are no ends of the transfer.
+        let last = start.saturating_add(bytes);
+        let is_inside = |around: &ProgramVariable| last <= around.end() && !around.name.contains(OF_THIS_LIBRARY);
+        if before.iter().rev().any(is_inside) || self.is_collected(start, last) {
+            return None;
+        }
+        let (size, end) = (variable.size, last - variable.start);
         match variable.name.split_once(OF_THIS_LIBRARY) {
             Some((name, _)) => {
                 let near = nearest(before, behind, start).filter(|(distance, _)| *distance <= NEAR);
@@ -102,6 +110,12 @@ impl SymbolTable {
                 format!("the variable `{name}` has {size} and the transfer ends at its byte {end}")
             }),
         }
+    }
+
+    /// Whether both ends lie in a section that the linker makes of variables of all files, for a loop from its beginning to its end: its
+    /// name is one of C (`__start_NAME`).
+    fn is_collected(&self, start: u64, last: u64) -> bool {
+        self.sections.iter().any(|section| section.is_collected && section.start <= start && last <= section.end)
     }
 
     /// Why no variable can begin at `start`, which lies in none of those before it, as far as their sizes tell.
@@ -162,17 +176,18 @@ fn read(mut file: impl Read + Seek) -> Option<SymbolTable> {
     let names = sections.get(quarter(symbols, 40)? as usize)?;
     let content = |file: &mut _, section: &[u8]| part(file, word(section, 24)?, word(section, 32)?);
     let (symbols, names) = (content(&mut file, symbols)?, content(&mut file, names)?);
-    let written = sections.iter().filter_map(data_section).collect();
+    let names_of_sections = content(&mut file, sections.get(usize::from(half(&head, 0x3e)?))?)?;
+    let named = |section: &[u8; SECTION]| {
+        let name = terminated(&names_of_sections, quarter(section, 0)?)?;
+        Some(DataSection { is_collected: is_name_of_c(name), ..data_section(section)? })
+    };
+    let written = sections.iter().filter_map(named).collect();
     let mut table = SymbolTable { sections: written, ..SymbolTable::default() };
     for symbol in symbols.as_chunks::<SYMBOL>().0.iter().filter(|symbol| VARIABLES.contains(&(symbol[4] & 15))) {
         if sections.get(usize::from(half(symbol, 6)?)).and_then(data_section).is_none() {
             continue;
         }
-        let Some(name) =
-            names.get(quarter(symbol, 0)? as usize..).and_then(|name| name.split(|byte| *byte == 0).next())
-        else {
-            continue;
-        };
+        let Some(name) = terminated(&names, quarter(symbol, 0)?) else { continue };
         let name = without_number(&String::from_utf8_lossy(name)).to_owned();
         let variable = ProgramVariable { start: word(symbol, 8)?, size: word(symbol, 16)?, name };
         if variable.size == 0 && (variable.name.is_empty() || MARKS.contains(&variable.name.as_str())) {
@@ -190,8 +205,19 @@ fn read(mut file: impl Read + Seek) -> Option<SymbolTable> {
 /// The section that is described so, if the program writes it.
 fn data_section(description: &[u8; SECTION]) -> Option<DataSection> {
     let (flags, start, size) = (word(description, 8)?, word(description, 16)?, word(description, 32)?);
-    let section = DataSection { start, end: start.checked_add(size)?, alignment: word(description, 48)? };
+    let (end, alignment) = (start.checked_add(size)?, word(description, 48)?);
+    let section = DataSection { start, end, alignment, is_collected: false };
     (flags & (WRITABLE | OF_THREADS) == WRITABLE).then_some(section)
+}
+
+fn is_name_of_c(name: &[u8]) -> bool {
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    name.first().is_some_and(|first| !first.is_ascii_digit()) && name.iter().all(is_of_name)
+}
+
+/// The text at this place of a table of names, which a zero ends.
+fn terminated(names: &[u8], at: u32) -> Option<&[u8]> {
+    names.get(at as usize..)?.split(|byte| *byte == 0).next()
 }
 
 /// The name without the number by which compilers tell variables of functions apart.
@@ -250,7 +276,7 @@ mod tests {
     /// A table with these variables in sections of 64 to 256 and 256 to 512 bytes.
     fn table(variables: &[(u64, u64, &str)]) -> SymbolTable {
         let variable = |&(start, size, name): &(u64, u64, &str)| ProgramVariable { start, size, name: name.into() };
-        let section = |start, end| DataSection { start, end, alignment: 32 };
+        let section = |start, end| DataSection { start, end, alignment: 32, is_collected: false };
         let sections = vec![section(64, 256), section(256, 512)];
         SymbolTable { variables: variables.iter().map(variable).collect(), sections, has_static: true }
     }
@@ -263,6 +289,21 @@ mod tests {
         let why = table.outside(124, 16).unwrap();
         assert_eq!(why, "the variable `numbers` has 32 bytes and the transfer ends at its byte 40");
         assert_eq!([without_number("numbers.0"), without_number("a.cold")], ["numbers", "a.cold"]);
+    }
+
+    #[test]
+    fn a_range_inside_a_larger_variable_or_a_collection_is_right() {
+        let inner = table(&[(96, 64, "whole"), (112, 8, "part"), (160, 8, "next")]);
+        assert_eq!((inner.outside(112, 16), inner.outside(112, 48)), (None, None));
+        let why = inner.outside(112, 56).unwrap();
+        assert_eq!(why, "the variable `part` has 8 bytes and the transfer ends at its byte 56");
+        let mut collected = table(&[(256, 8, "first"), (264, 8, "second"), (272, 8, "third")]);
+        assert!(collected.outside(256, 24).is_some());
+        collected.sections[1].is_collected = true;
+        assert_eq!(collected.outside(256, 24), None);
+        assert!(collected.outside(256, 300).is_some());
+        let names = [&b".bss"[..], b"table", b"_t2", b"2t", b"", b".data.rel.ro"];
+        assert_eq!(names.map(is_name_of_c), [false, true, true, false, false, false]);
     }
 
     #[test]
