@@ -53,18 +53,20 @@ pub(super) fn agree_on_capacity(world: &TeamState, call: &'static str) {
         return;
     }
     let life = open_life(call);
-    let (mut least, mut guarded) = {
+    let (mut least, mut least_guarded, mut guarded) = {
         let heap = lock(life);
-        (heap.capacity(), heap.is_guarded())
+        (heap.size().cap, heap.size().guarded(), heap.is_guarded())
     };
-    node_exchange::exchange(Call::of(world, call, CallKind::Heap), &[least, guarded.into()], |_, words| {
+    let own = [least, least_guarded, guarded.into()];
+    node_exchange::exchange(Call::of(world, call, CallKind::Heap), &own, |_, words| {
         least = least.min(words[0]);
-        guarded |= words[1] != 0;
+        least_guarded = least_guarded.min(words[1]);
+        guarded |= words[2] != 0;
     });
     let mut heap = lock(life);
     heap.limit(least);
     if guarded {
-        heap.guard();
+        heap.guard(least_guarded);
     }
 }
 

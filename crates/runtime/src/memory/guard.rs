@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::diagnosis::program_line::BlockPlace;
 use oxshmem_base::{Error, size};
+use oxshmem_heap::MIN_ALIGN;
 
 /// The least length of the redzone before a block, and the length of the one behind it.
 pub(crate) const REDZONE: u64 = 64;
@@ -36,6 +37,8 @@ pub(crate) struct Guard {
     freed: VecDeque<GuardedBlock>,
     /// The bytes of freed blocks, with their redzones.
     kept: u64,
+    /// The bytes that the live blocks would take without redzones.
+    in_use: u64,
 }
 
 impl Guard {
@@ -43,12 +46,21 @@ impl Guard {
     pub(crate) fn add(&mut self, base: u64, start: u64, size: u64) {
         let allocated = BlockPlace::here();
         let block = GuardedBlock { base, start, size, allocated, freed: None, is_painted: false };
+        self.in_use += block.unguarded();
         self.live.insert(start, block);
+    }
+
+    /// The bytes that the program has.
+    pub(crate) fn in_use(&self) -> u64 {
+        self.in_use
     }
 
     /// The allocation at `start` is taken back; returns its block of the allocator.
     pub(crate) fn withdraw(&mut self, start: u64) -> Option<u64> {
-        self.live.remove(&start).map(|block| block.base)
+        self.live.remove(&start).map(|block| {
+            self.in_use -= block.unguarded();
+            block.base
+        })
     }
 
     /// The size of the block that begins here.
@@ -74,6 +86,7 @@ impl Guard {
     /// Frees a block. Returns its block of the allocator and those that are not kept any more, or `None` if there is no such block.
     pub(crate) fn free(&mut self, memory: &OwnHeap, start: u64) -> Option<(u64, Vec<u64>)> {
         let mut block = self.live.remove(&start)?;
+        self.in_use -= block.unguarded();
         let base = block.base;
         memory.fill(block.start, block.size, FREED);
         block.freed = Some(BlockPlace::here());
@@ -163,6 +176,11 @@ impl GuardedBlock {
     /// How many bytes it takes of the heap, with its redzones: the first one is as long as the alignment.
     fn extent(&self) -> u64 {
         self.start + self.size + REDZONE - self.base
+    }
+
+    /// How many bytes it would take of the heap without them.
+    fn unguarded(&self) -> u64 {
+        self.size.next_multiple_of(MIN_ALIGN)
     }
 
     /// Where an offset lies, seen from the block.

@@ -5,6 +5,7 @@
 //! [stands](SymmetricHeap::settle). Otherwise all PEs [take it back](SymmetricHeap::take_back), the pages as well.
 
 mod growth;
+mod room;
 
 use oxshmem_base::{Error, ErrorKind, size};
 use oxshmem_heap::{Block, Exhausted, Heap, MIN_ALIGN, Refused, Resized};
@@ -15,9 +16,12 @@ use crate::memory::guard::{Guard, OwnHeap, REDZONE};
 use crate::network;
 use crate::start::job;
 
+pub(crate) use room::HeapSize;
+
 /// The heap of one life.
 pub(crate) struct SymmetricHeap {
     blocks: Heap,
+    size: HeapSize,
     /// `None` once the life has ended.
     file: Option<SharedMemory>,
     /// Where the caller's window begins in the file.
@@ -48,20 +52,27 @@ enum Change {
 }
 
 impl SymmetricHeap {
-    pub(crate) fn new(file: SharedMemory, at: u64, cap: u64, page: u64, limited: bool) -> Self {
-        Self { blocks: Heap::new(cap), file: Some(file), at, committed: 0, page, limited, open: None, guard: None }
+    pub(crate) fn new(file: SharedMemory, at: u64, size: HeapSize, page: u64, limited: bool) -> Self {
+        let blocks = Heap::new(size.cap);
+        Self { blocks, size, file: Some(file), at, committed: 0, page, limited, open: None, guard: None }
+    }
+
+    pub(crate) fn size(&self) -> HeapSize {
+        self.size
     }
 
     /// No PE's heap can hold more than this one: what other nodes have, before the first allocation.
     pub(crate) fn limit(&mut self, cap: u64) {
-        if cap < self.capacity() {
+        if cap < self.size.cap {
+            self.size.cap = cap;
             self.blocks = Heap::new(cap);
         }
     }
 
-    /// Guards the blocks from now on: on all PEs, before the first allocation.
-    pub(crate) fn guard(&mut self) {
+    /// Guards the blocks from now on: on all PEs, before the first allocation. The guards are no part of what the program may have.
+    pub(crate) fn guard(&mut self, capacity: u64) {
         self.guard = Some(Guard::default());
+        self.blocks = Heap::new(capacity.min(self.size.guarded()));
     }
 
     pub(crate) fn is_guarded(&self) -> bool {
@@ -111,7 +122,7 @@ impl SymmetricHeap {
 
     /// One line for `SHMEM_INFO`.
     pub(crate) fn describe(&self) -> String {
-        format!("symmetric heap of at most {} in pages of {}", size::display(self.capacity()), size::display(self.page))
+        format!("symmetric heap of at most {} in pages of {}", size::display(self.size.cap), size::display(self.page))
     }
 
     /// A hash of all calls so far: equal on all PEs that made the same calls.
@@ -122,6 +133,12 @@ impl SymmetricHeap {
     /// Finds a place for `bytes` bytes. `call` is for messages.
     pub(crate) fn place(&mut self, call: &str, bytes: u64, align: u64) -> Result<u64, Error> {
         let high_water = self.blocks.high_water();
+        let in_use = self.guard.as_ref().map_or(0, Guard::in_use);
+        if self.is_guarded() && bytes > self.size.cap.saturating_sub(in_use) && align <= self.capacity() {
+            let capacity = self.size.cap;
+            let full = Exhausted { largest_free: capacity.saturating_sub(in_use), in_use, capacity };
+            return Err(self.exhausted(call, bytes, align, &full));
+        }
         let (before, behind) = if self.is_guarded() { (align.max(REDZONE), REDZONE) } else { (0, 0) };
         let extent = bytes.saturating_add(before + behind);
         let mut placed = self.blocks.allocate(extent, align);

@@ -15,7 +15,7 @@ use crate::memory::address_limit::AddressNeed;
 use crate::memory::control::{self, ControlBlock};
 use crate::memory::default_heap_size::share_of_memory;
 use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable, widths_of};
-use crate::memory::heap::SymmetricHeap;
+use crate::memory::heap::{HeapSize, SymmetricHeap};
 use crate::memory::{collected, huge_pages};
 
 use crate::memory::direct::FAST;
@@ -233,9 +233,10 @@ fn more_addresses() -> &'static str {
 /// The heap of this PE, without blocks.
 fn own_heap(file: SharedMemory, terms: &HeapTerms, me: usize) -> SymmetricHeap {
     let at = (me as u64) << terms.heap_shift;
-    let mut heap = SymmetricHeap::new(file, at, terms.heap_cap, terms.page, terms.limited);
+    let window = 1 << terms.heap_shift;
+    let mut heap = SymmetricHeap::new(file, at, HeapSize { cap: terms.heap_cap, window }, terms.page, terms.limited);
     if terms.guarded {
-        heap.guard();
+        heap.guard(heap.size().guarded());
     }
     heap
 }
@@ -266,7 +267,10 @@ fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Sha
         return Err(std::io::Error::other(format!("{why}, or lower SHMEM_SYMMETRIC_SIZE")));
     }
     let heap_cap = wanted.min(most).min(most_addressed);
-    let heap_shift = heap_cap.max(page).next_power_of_two().trailing_zeros();
+    let guarded = settings.check >= 3;
+    let most_guarded = HeapSize { cap: heap_cap, window: most.min(most_addressed) }.guarded();
+    let room = if guarded { most_guarded } else { heap_cap };
+    let heap_shift = room.max(page).next_power_of_two().trailing_zeros();
     let pages = huge.map_or(Pages::Small, Pages::Huge);
     let heap = SharedMemory::create(c"oxshmem heap", (members as u64) << heap_shift, pages)?;
     let terms = HeapTerms {
@@ -275,7 +279,7 @@ fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Sha
         page,
         limited,
         wait: settings.wait as u8,
-        guarded: settings.check >= 3,
+        guarded,
         widths: widths_of(&settings.node_levels),
     };
     let roll = SharedMemory::create(c"oxshmem roll", members as u64, Pages::Small)?;

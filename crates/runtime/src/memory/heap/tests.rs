@@ -7,7 +7,8 @@ const PAGE: u64 = 4096;
 /// A heap without memory, of which `committed` bytes count as backed.
 fn heap_of(capacity: u64, committed: u64) -> SymmetricHeap {
     let blocks = Heap::new(capacity);
-    SymmetricHeap { blocks, file: None, at: 0, committed, page: PAGE, limited: true, open: None, guard: None }
+    let size = HeapSize { cap: capacity, window: 8 * capacity };
+    SymmetricHeap { blocks, size, file: None, at: 0, committed, page: PAGE, limited: true, open: None, guard: None }
 }
 
 /// How many bytes are missing after a block of `bytes` bytes was placed, if each PE could have `share` bytes; and where the network
@@ -64,6 +65,23 @@ fn a_new_block_has_been_used_up_to_the_former_high_water_mark() {
     assert_eq!(place(&mut heap, 2000), first);
     assert_eq!(heap.used_part(2000), 1024, "a block that was taken back used nothing");
     assert_eq!(heap.used_part(500), 500);
-    heap.guard();
+    heap.guard(u64::MAX);
     assert_eq!(heap.used_part(2000), 2000, "guards lie between blocks");
+}
+
+#[test]
+fn guards_take_nothing_from_what_the_program_may_have() {
+    for (bytes, align) in [(64, MIN_ALIGN), (1, MIN_ALIGN), (4096, 4096), (64, 1 << 16)] {
+        let fill = |heap: &mut SymmetricHeap| {
+            (0..).take_while(|_| heap.place("test", bytes, align).map(|_| heap.settle()).is_ok()).count()
+        };
+        let (mut plain, mut guarded) = (heap_of(MIB, 0), heap_of(MIB, 0));
+        guarded.guard(u64::MAX);
+        let (plain, guarded) = (fill(&mut plain), fill(&mut guarded));
+        assert!(
+            guarded >= plain,
+            "{bytes} bytes at multiples of {align}: {guarded} blocks with guards, {plain} without"
+        );
+        assert!(guarded as u64 * bytes <= MIB);
+    }
 }
