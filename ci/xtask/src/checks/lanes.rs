@@ -32,6 +32,9 @@ const BESIDE: &[&str] = &[
     "examples",
     "python",
     "sim",
+    // The first lane has compiled its tests by then, and lets cargo compile these.
+    "faults",
+    "proofs",
     "instructions",
     "small-buffers",
     "launchers",
