@@ -54,6 +54,11 @@ impl NodeMap {
         self.pes[node as usize]
     }
 
+    /// How many PEs the nodes before this one have.
+    pub fn pes_before(&self, node: u32) -> usize {
+        self.pes[..node as usize].iter().sum()
+    }
+
     /// The PEs of a node, ascending. It looks at all runs, of which a job whose PEs are dealt in turn has as many as PEs.
     pub fn members_of(&self, node: u32) -> Vec<u32> {
         let ends = self.runs[1..].iter().map(|&(first, _)| first).chain([self.size]);

@@ -119,7 +119,9 @@ pub(crate) fn open(
         }
         _ => None,
     };
-    let quarters = waiting::choose(terms.wait(), &facts, me, bound);
+    // Counted over all nodes: several may be of one machine, and their first PEs would share the first processor.
+    let number = job.places().pes_before(job.places().node_of(job.rank())) + me;
+    let quarters = waiting::choose(terms.wait(), &facts, number, bound);
     let windows = Windows {
         control: Some(control),
         heap: Mutex::new(Some(heap)),

@@ -8,7 +8,7 @@ use oxshmem_base::knobs::{Bind, Settings};
 use oxshmem_bootstrap::Membership;
 use oxshmem_os::memory::AddressRange;
 use oxshmem_os::{cpus, process, program};
-use oxshmem_topology::claim::{self, Claims};
+use oxshmem_topology::claim::{self, Claims, JobWords};
 use oxshmem_topology::map::{self, Shown};
 use oxshmem_topology::placement::{self, Groups};
 use oxshmem_topology::{Discovered, Map, PePlace, Share, discover, nic, share};
@@ -84,11 +84,13 @@ fn apart(places: &[PePlace]) -> bool {
 fn claim_cores(job: &Membership, machine: &oxshmem_topology::Node, places: &[PePlace]) -> (Claims, Option<String>) {
     let Some(folder) = claim::folder() else { return Default::default() };
     let all: Vec<u32> = places.iter().flat_map(|place| place.cpus.iter().copied()).collect();
-    // PEs of several virtual nodes have one launcher, and are one job; a PE alone may have been started by a shell.
-    let starter = if job.size() == 1 { process::pid() } else { process::parent() };
-    let me = format!("{} (job of process {starter})", program::path().unwrap_or_default().display());
-    let (claims, mut taken) = claim::claim(&folder, machine, &all, &me);
-    taken.retain(|core| core.by != me);
+    // PEs of several virtual nodes are one job. One that no launcher has named is the process that has started its PEs, which may be a shell.
+    let name = job.name().map(str::to_owned).unwrap_or_else(|| match job.size() {
+        1 => format!("of process {}", process::pid()),
+        _ => format!("of process {}", process::parent()),
+    });
+    let program = program::path().unwrap_or_default().display().to_string();
+    let (claims, taken) = claim::claim(&folder, machine, &all, JobWords { program: &program, job: &name });
     (claims, claim::warning(&taken))
 }
 

@@ -7,8 +7,9 @@ use crate::memory::facts::MemberFacts;
 use crate::network::neighbours::Quarters;
 use crate::wait::pace::{self, Mode};
 
-/// Chooses how PEs wait, from how many there are and how many processors they have, which it returns.
-pub(crate) fn choose(wait: Wait, facts: &[MemberFacts], me: usize, bound: bool) -> Quarters {
+/// Chooses how PEs wait, from how many there are and how many processors they have, which it returns. `number` is the caller's among all PEs,
+/// node by node.
+pub(crate) fn choose(wait: Wait, facts: &[MemberFacts], number: usize, bound: bool) -> Quarters {
     let mut union: Vec<u32> = facts.iter().flat_map(|member| member.allowed.iter().copied()).collect();
     union.sort_unstable();
     union.dedup();
@@ -23,7 +24,7 @@ pub(crate) fn choose(wait: Wait, facts: &[MemberFacts], me: usize, bound: bool) 
     let unbound = facts.iter().all(|member| member.allowed == union);
     if unbound && !bound && !union.is_empty() && stays(wait, facts.len() > union.len()) {
         // A processor that went away since the list was made: run unbound.
-        let _ = cpus::pin_to(union[me % union.len()] as usize);
+        let _ = cpus::pin_to(union[number % union.len()] as usize);
     }
     tracing::debug!(?mode, processors, pes = facts.len(), "waits");
     quarters
