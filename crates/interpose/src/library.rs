@@ -207,6 +207,12 @@ impl WrappedLibrary {
 pub(crate) struct CallerLine(*const *const c_char);
 
 impl CallerLine {
+    /// That of a thread of a test, which interprets nothing.
+    #[cfg(test)]
+    pub(crate) fn of_nothing() -> Self {
+        Self(Box::leak(Box::new(std::ptr::null())))
+    }
+
     /// The address of the text.
     #[inline]
     pub(crate) fn address(self) -> Option<usize> {

@@ -188,7 +188,7 @@ extern "C" fn oxprof_open(
     if folder().is_some() {
         *FIRST.lock() = Some((routine, caller as usize));
     }
-    Begun { site: 0, start: ticks::now() }
+    Begun { start: ticks::now(), ..Begun::default() }
 }
 
 /// Ends the record of init, and opens the ledger. Returns it.

@@ -18,6 +18,12 @@ pub(crate) struct WrappedRoutine {
 unsafe impl Sync for WrappedRoutine {}
 
 impl WrappedRoutine {
+    /// A row of a test, whose names are the same.
+    #[cfg(test)]
+    pub(crate) const fn of(name: &'static CStr, category: RoutineKind) -> Self {
+        Self { symbol: name.as_ptr(), name: name.as_ptr(), category: category as u32, reserved: 0 }
+    }
+
     /// The name for the linker.
     pub(crate) fn symbol(&self) -> &CStr {
         // SAFETY: the generated table has two strings in each of its rows.
@@ -40,6 +46,9 @@ impl WrappedRoutine {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Begun {
-    pub(crate) site: u64,
+    pub(crate) site: u32,
+    /// The site + 1 of the call in which this one is made: a handler of signals runs inside of a wait. 0 if there is none. It fits beside
+    /// the site, so that a call that has begun travels in two registers.
+    pub(crate) outer: u32,
     pub(crate) start: u64,
 }

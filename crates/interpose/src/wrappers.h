@@ -24,9 +24,11 @@ struct oxprof_routine {
     uint32_t reserved;
 };
 
-/* A call that has begun: its place in the ledger + 1, or 0 if it is not recorded; and when, or 0 if it is not timed. */
+/* A call that has begun: its place in the ledger + 1, or 0 if it is not recorded; that of the call in which it is made, or 0; and when,
+ * or 0 if it is not timed. */
 struct oxprof_begun {
-    uint64_t site;
+    uint32_t site;
+    uint32_t outer;
     uint64_t start;
 };
 

@@ -3,6 +3,8 @@
 mod meetings;
 mod peers;
 mod series;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 use std::path::Path;
@@ -212,8 +214,9 @@ impl OpenLedger {
         } else {
             ticks::now()
         };
-        self.set(head::OPEN, number as u64 + 1);
-        Begun { site: number as u64 + 1, start }
+        let (site, outer) = (number as u32 + 1, self.get(head::OPEN) as u32);
+        self.set(head::OPEN, site.into());
+        Begun { site, outer, start }
     }
 
     /// The number of a routine's record for a place of the program.
@@ -260,7 +263,8 @@ impl OpenLedger {
         peer: Option<u32>,
     ) -> Option<Timing> {
         let record = self.record(SITES, (call.site as usize).checked_sub(1)?);
-        self.set(head::OPEN, 0);
+        // The call around this one is under way again.
+        self.set(head::OPEN, call.outer.into());
         add(&record[site::BYTES], bytes);
         self.pending.0 += bytes;
         if call.start == 0 {
@@ -313,7 +317,7 @@ impl OpenLedger {
 
     fn event(&mut self, call: Begun, took: u64, bytes: u64, peer: Option<u32>) {
         let record: &[_; 4] = self.record(self.events, self.next_event);
-        let site_and_peer = (call.site - 1) | u64::from(peer.map_or(0, |pe| pe + 1)) << 32;
+        let site_and_peer = u64::from(call.site - 1) | u64::from(peer.map_or(0, |pe| pe + 1)) << 32;
         for (word, value) in record.iter().zip([call.start, took, site_and_peer, bytes]) {
             word.store(value, Relaxed);
         }

@@ -54,7 +54,7 @@ impl OpenLedger {
         }
         let kept = self.get(head::MEETINGS);
         let at = MEETINGS.at(kept as usize);
-        self.set(at, entry.slot as u64 | site << 32);
+        self.set(at, entry.slot as u64 | u64::from(site) << 32);
         self.set(at + 1, number);
         self.set(at + 2, call.start);
         self.set(at + 3, timing.end);
