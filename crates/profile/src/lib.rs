@@ -6,6 +6,7 @@
 //! one, [`job`] puts those of a job together, and the other modules answer one question each.
 #![forbid(unsafe_code)]
 
+mod bars;
 pub mod cause;
 pub mod clocks;
 pub mod job;

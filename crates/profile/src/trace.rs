@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::ops::Range;
 
+use crate::bars::{self, DrawnCall};
 use crate::job::RecordedJob;
 use crate::layout::RoutineKind;
 use crate::ledger::{CallLedger, EventRecord};
@@ -52,15 +54,12 @@ pub fn write(
             ledger.sites.keys().filter_map(|site| Some((*site, quoted(&place(index, *site)?)))).collect();
         counts.events += ledger.events.len() as u64;
         counts.dropped += ledger.happened - ledger.events.len() as u64;
-        // A call ends before the next one of its thread begins; rounding must not change that.
-        let mut free = 0;
-        for event in &ledger.events {
+        for DrawnCall { event, start, end } in bars::drawn(&ledger.events, begin) {
             line.clear();
-            let start = event.begin.saturating_sub(begin).max(free);
-            free = start + event.time;
+            let event = &ledger.events[event];
             let at = places.binary_search_by_key(&event.site, |(site, _)| *site).ok().map(|found| &places[found].1);
             let meeting = shared.get(&(ledger.pe, ledger.thread, event.site, event.begin));
-            describe(&mut line, ledger, event, start, at, meeting);
+            describe(&mut line, ledger, event, start..end, at, meeting);
             to.write_all(line.as_bytes())?;
         }
     }
@@ -145,7 +144,7 @@ fn describe(
     line: &mut String,
     ledger: &CallLedger,
     event: &EventRecord,
-    start: u64,
+    bar: Range<u64>,
     at: Option<&String>,
     meeting: Option<&SharedMeeting>,
 ) {
@@ -156,8 +155,8 @@ fn describe(
         ",{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"name\":{},\"cat\":\"{category}\",\"args\":{{",
         ledger.node,
         track(ledger),
-        microseconds(start),
-        microseconds(event.time),
+        microseconds(bar.start),
+        microseconds(bar.end - bar.start),
         quoted(name)
     );
     let _ = write!(line, "\"bytes\":{}", event.bytes);
@@ -290,5 +289,16 @@ mod tests {
         assert_eq!(calls[0]["args"]["at"], "a\\b.c:3");
         assert_eq!(events[0]["args"]["name"], "node 0 (a \"b\"\n)");
         assert_eq!(json["otherData"]["dropped"], 10);
+    }
+
+    #[test]
+    fn a_call_that_a_handler_makes_lies_inside_of_the_wait() {
+        let job = RecordedJob::of(vec![ledger(0, &[(4000, 200), (2000, 5000), (7500, 1)])]);
+        let mut text = Vec::new();
+        write(&job, &|_, _| None, &mut text).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        let calls = json["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
+        let bars: Vec<_> = calls.map(|call| [&call["ts"], &call["dur"]].map(|time| time.as_f64().unwrap())).collect();
+        assert_eq!(bars, [[1.0, 5.0], [3.0, 0.2], [6.5, 0.001]]);
     }
 }

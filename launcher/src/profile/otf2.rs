@@ -82,7 +82,7 @@ impl Archive {
         }
         let mut files = Vec::new();
         for (location, (track, calls)) in tracks.iter_mut().enumerate() {
-            calls.sort_by(|a, b| a.ts.total_cmp(&b.ts));
+            calls.sort_by(|a, b| a.ts.total_cmp(&b.ts).then(b.dur.total_cmp(&a.dur)));
             let (file, count) = events(calls, &mut definitions, &pes);
             let name = titles.get(track).copied().unwrap_or("thread");
             let name = definitions.string(name);
@@ -104,16 +104,24 @@ fn nanoseconds(microseconds: f64) -> u64 {
     (microseconds * 1e3).round().max(0.0) as u64
 }
 
-/// The events of one thread: its calls, and inside of them what they move. Returns the file and how many events it has.
+/// The events of one thread: its calls, inside of them what they move, and calls that a handler of signals has made meanwhile. `calls`:
+/// one that lies inside of another one stands behind it. Returns the file and how many events it has.
 fn events(calls: &[&TraceEvent], definitions: &mut Definitions, ranks: &BTreeMap<u64, u64>) -> (Vec<u8>, u64) {
     let mut file = Chunks::events();
+    let mut open: Vec<OpenRegion> = Vec::new();
     let mut now = 0;
     for (number, call) in calls.iter().enumerate() {
         let region = definitions.region(call);
         now = nanoseconds(call.ts).max(now);
-        file.event(now, Body::default().byte(event::ENTER).number(region));
         let end = nanoseconds(call.ts + call.dur).max(now);
+        // A call that ends behind another one is not inside of it.
+        while let Some(before) = open.pop_if(|outer| outer.end <= now || outer.end < end) {
+            now = now.max(before.end);
+            before.leave(&mut file);
+        }
+        file.event(now, Body::default().byte(event::ENTER).number(region));
         let rank = call.args.peer.and_then(|peer| ranks.get(&u64::from(peer)));
+        let mut operation_ends = None;
         if let (Some(rank), Some(operation)) = (rank, RmaOperation::of(call)) {
             let (number, bytes) = (number as u64, call.args.bytes);
             let body = Body::default().number(0).number(*rank);
@@ -128,12 +136,32 @@ fn events(calls: &[&TraceEvent], definitions: &mut Definitions, ranks: &BTreeMap
             let name = call.name.to_lowercase();
             let is_late = name.contains("_nbi") || name.ends_with("_nb");
             let complete = if is_late { event::COMPLETE_NONBLOCKING } else { event::COMPLETE };
-            file.event(end, Body::default().number(0).number(number).record(complete));
+            operation_ends = Some((complete, number));
         }
-        file.event(end, Body::default().byte(event::LEAVE).number(region));
-        now = end;
+        open.push(OpenRegion { region, end, operation_ends });
+    }
+    while let Some(last) = open.pop() {
+        last.leave(&mut file);
     }
     file.finish()
+}
+
+/// A call that a thread has entered.
+struct OpenRegion {
+    region: u64,
+    /// When it leaves it.
+    end: u64,
+    /// The kind of the record that ends the call's operation, and the operation's number.
+    operation_ends: Option<(u8, u64)>,
+}
+
+impl OpenRegion {
+    fn leave(self, file: &mut Chunks) {
+        if let Some((kind, number)) = self.operation_ends {
+            file.event(self.end, Body::default().number(0).number(number).record(kind));
+        }
+        file.event(self.end, Body::default().byte(event::LEAVE).number(self.region));
+    }
 }
 
 /// The effect of a call on another PE's memory.
@@ -322,6 +350,20 @@ mod tests {
         // Of the second region: its number, name, no description, the file with its line twice, the name again; RMA of SHMEM.
         let region = [0x0f, 0x12, 1, 1, 1, 5, 1, 1, 0, 1, 6, 1, 28, 1, 28, 1, 5, 29, 13, 0];
         assert!(archive.definitions.windows(region.len()).any(|part| part == region), "{:x?}", archive.definitions);
+    }
+
+    #[test]
+    fn a_call_inside_of_another_one_is_left_before_it() {
+        let call = |ts: f64, dur: f64, name: &str| TraceEvent { ts, dur, name: name.into(), ..TraceEvent::default() };
+        let calls = [call(2.0, 0.3, "c"), call(1.0, 0.2, "b"), call(1.0, 1.0, "a"), call(1.5, 0.5, "b")];
+        let archive = Archive::of(&calls, &BTreeMap::from([(0, "PE 0")]));
+        let at = |time: u16| [&[5][..], &time.to_le_bytes(), &[0; 6]].concat();
+        let [enter, leave] = [[0x0c], [0x0d]];
+        let [a, b, c] = [&[0][..], &[1, 1], &[1, 2]];
+        let first = [&at(1000)[..], &enter, a, &enter, b, &at(1200), &leave, b].concat();
+        let second = [&at(1500)[..], &enter, b, &at(2000), &leave, b, &leave, a].concat();
+        let third = [&enter[..], c, &at(2300), &leave, c, &[2, 1]].concat();
+        assert_eq!(archive.events[0][18..], [first, second, third].concat());
     }
 
     #[test]

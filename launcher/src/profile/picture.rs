@@ -47,7 +47,7 @@ fn data(calls: &[TraceEvent], others: &[TraceEvent], end: f64) -> Value {
     let titles: BTreeMap<u64, &str> = titles.map(|event| (event.tid, event.args.name.as_str())).collect();
     let (mut names, mut places) = (Texts::default(), Texts::default());
     let mut kinds: Vec<usize> = Vec::new();
-    let mut rows: BTreeMap<u64, Vec<(f64, Value)>> = titles.keys().map(|track| (*track, Vec::new())).collect();
+    let mut rows: BTreeMap<u64, Vec<(f64, f64, Value)>> = titles.keys().map(|track| (*track, Vec::new())).collect();
     for call in calls.iter().take(MOST_CALLS) {
         let name = names.number(&call.name);
         if name == kinds.len() {
@@ -57,9 +57,10 @@ fn data(calls: &[TraceEvent], others: &[TraceEvent], end: f64) -> Value {
         let peer = call.args.peer.map_or(-1, i64::from);
         let meeting = call.args.last.map(|last| json!([call.args.team, call.args.number, last, call.args.waited]));
         let drawn = json!([call.ts, call.dur, name, call.args.bytes, peer, place, meeting]);
-        rows.entry(call.tid).or_default().push((call.ts, drawn));
+        rows.entry(call.tid).or_default().push((call.ts, call.dur, drawn));
     }
-    rows.values_mut().for_each(|calls| calls.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    // A call stands in front of those that are made inside of it.
+    rows.values_mut().for_each(|calls| calls.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1))));
     let place_of: BTreeMap<u64, usize> = rows.keys().enumerate().map(|(number, track)| (*track, number)).collect();
     let ends = |letter: &'static str| {
         others.iter().filter(move |event| event.ph == letter).map(|event| (event.id, (event.tid, event.ts)))
@@ -74,7 +75,7 @@ fn data(calls: &[TraceEvent], others: &[TraceEvent], end: f64) -> Value {
         .into_iter()
         .map(|(track, calls)| {
             let name = titles.get(&track).map_or_else(|| format!("PE {}", track / 1000), |title| (*title).to_owned());
-            json!({"name": name, "calls": calls.into_iter().map(|(_, call)| call).collect::<Vec<_>>()})
+            json!({"name": name, "calls": calls.into_iter().map(|(.., call)| call).collect::<Vec<_>>()})
         })
         .collect();
     json!({"end": end, "names": names.all, "kinds": kinds, "places": places.all, "rows": rows, "arrows": arrows})
@@ -86,6 +87,14 @@ mod tests {
 
     fn event(text: &str) -> TraceEvent {
         serde_json::from_str(text).expect("an event")
+    }
+
+    #[test]
+    fn a_call_stands_in_front_of_those_inside_of_it() {
+        let call = |ts: f64, dur: f64| TraceEvent { ts, dur, ..TraceEvent::default() };
+        let data = data(&[call(0.0, 9.0), call(4.0, 3.0), call(5.0, 2.0), call(4.0, 1.0)], &[], 9.0);
+        let lengths: Vec<_> = data["rows"][0]["calls"].as_array().unwrap().iter().map(|call| &call[1]).collect();
+        assert_eq!(lengths, [9.0, 3.0, 1.0, 2.0]);
     }
 
     #[test]

@@ -29,15 +29,23 @@
   const place = us => LEFT + (us - from) * (width() - LEFT) / (to - from);
   const moment = x => from + (x - LEFT) * (to - from) / (width() - LEFT);
 
-  // The first call of a row that ends behind a moment: calls of a row follow each other.
-  const first = (calls, us) => {
-    let low = 0, high = calls.length;
+  // Of each call of a row the latest end up to there: a call stands in front of those that a handler of signals has made inside of it.
+  data.rows.forEach(row => {
+    let latest = 0;
+    row.ends = Float64Array.from(row.calls, ([begin, lasted]) => latest = Math.max(latest, begin + lasted));
+  });
+
+  // The first call of a row that ends behind a moment.
+  const first = (row, us) => {
+    let low = 0, high = row.calls.length;
     while (low < high) {
       const mid = (low + high) >> 1;
-      if (calls[mid][0] + calls[mid][1] < us) low = mid + 1; else high = mid;
+      if (row.ends[mid] < us) low = mid + 1; else high = mid;
     }
     return low;
   };
+  // Whether a call lies inside of one that stands in front of it. Times are whole nanoseconds, and their sums are rounded.
+  const isInside = (row, i) => i > 0 && row.calls[i][0] + 0.0005 < row.ends[i - 1];
 
   const draw = () => {
     const height = TOP + ROW * data.rows.length + 4, ratio = Math.min(window.devicePixelRatio || 1, HIGHEST / height);
@@ -66,18 +74,21 @@
       pen.fillStyle = ink;
       if (number % NAMED === 0) pen.fillText(row.name, 2, y + 13);
       let last = -1;
-      for (let i = first(row.calls, from); i < row.calls.length && row.calls[i][0] <= to; i++) {
-        const call = row.calls[i], begin = Math.max(place(call[0]), LEFT);
+      for (let i = first(row, from); i < row.calls.length && row.calls[i][0] <= to; i++) {
+        const call = row.calls[i], begin = Math.max(place(call[0]), LEFT), inside = isInside(row, i);
+        if (call[0] + call[1] < from) continue;
         const end = Math.max(Math.min(place(call[0] + call[1]), width()), begin + 0.7);
         shown++;
-        if (end < last + 0.5) continue;
-        last = end;
+        // Of calls inside of another one those are drawn that have a width.
+        if (inside ? end - begin < 1 : end < last + 0.5) continue;
+        last = Math.max(last, end);
+        const top = inside ? y + BAR / 4 : y, height = inside ? BAR / 2 : BAR;
         pen.fillStyle = fill[data.kinds[call[2]]];
-        pen.fillRect(begin, y, end - begin, BAR);
+        pen.fillRect(begin, top, end - begin, height);
         if (call === hot) {
           pen.strokeStyle = ink;
           pen.lineWidth = 2;
-          pen.strokeRect(begin, y, end - begin, BAR);
+          pen.strokeRect(begin, top, end - begin, height);
           pen.lineWidth = 1;
         }
       }
@@ -124,8 +135,13 @@
     const box = canvas.getBoundingClientRect(), row = data.rows[Math.floor((event.clientY - box.top - TOP) / ROW)];
     if (!row) return null;
     const us = moment(event.clientX - box.left), near = 2 * (to - from) / width();
-    const call = row.calls[first(row.calls, us - near)];
-    return call && call[0] <= us + near ? call : null;
+    let found = null;
+    // The innermost one.
+    for (let i = first(row, us - near); i < row.calls.length && row.calls[i][0] <= us + near; i++) {
+      const call = row.calls[i];
+      if (call[0] + call[1] >= us - near && (!found || isInside(row, i))) found = call;
+    }
+    return found;
   };
 
   const show = (begin, end) => {
