@@ -21,4 +21,16 @@ static inline void line_end(const char **word) {
     if (word != NULL) *word = NULL;
 }
 
+/* Takes its line from the thread, which runs other lines of the program inside of the call. Gives what line_return takes. */
+static inline const char *line_take(void) {
+    if (lines.word == NULL) return NULL;
+    const char **word = lines.word(), *line = *word;
+    *word = NULL;
+    return line;
+}
+
+static inline void line_return(const char *line) {
+    if (lines.word != NULL) *lines.word() = line;
+}
+
 #endif

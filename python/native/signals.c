@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "places.h"
 #include "signals.h"
 
 /* Milliseconds from one check to the next: soon for who types Ctrl-C, and seldom for other threads of Python. */
@@ -80,7 +81,10 @@ static int check(void) {
     PyThreadState **state = waiting;
     if (state == NULL || !is_time() || !has_handlers()) return 0;
     PyEval_RestoreThread(*state);
+    /* Calls of a handler are made at lines of its own. */
+    const char *line = line_take();
     int has_raised = PyErr_CheckSignals() < 0;
+    line_return(line);
     if (!has_raised) only_ends_calls(only_raises());
     *state = PyEval_SaveThread();
     return has_raised;

@@ -41,6 +41,28 @@ team = shmem.TEAM_WORLD.split_strided(0, 2, (shmem.n_pes() + 1) // 2)
 """
 
 
+# A handler makes calls while the program waits, and its last call ends the wait.
+HANDLE = """import signal
+import oxshmem as shmem
+flag, count = shmem.zeros(1, dtype=int), shmem.zeros(1, dtype=int)
+calls = 0
+
+def handle(*_):
+    global calls
+    calls += 1
+    if calls <= 3:
+        shmem.p(count, calls, 0)
+    if calls == 3:
+        shmem.p(flag, 1, 0)
+
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+shmem.wait_until(flag, "==", 1)
+signal.setitimer(signal.ITIMER_REAL, 0)
+shmem.p(count, 0, 0)
+"""
+
+
 # A flag without a fence before it, in a program that does not finalize.
 LUCK = """import numpy as np
 import oxshmem as shmem
@@ -92,6 +114,17 @@ class Lines(unittest.TestCase):
         self.assertEqual([row for row in rows if not row[0].startswith("lines.py:")], [["end of the program", "shmem_finalize", "3"]])
         self.assertNotIn("shmem_addr_accessible", [routine for _, routine, _ in rows])
         self.assertIn("of its symmetric heap", ended.stderr)
+
+    def test_calls_of_a_handler_have_lines_of_their_own(self) -> None:
+        ended = self.job(HANDLE, "-n", "1", f"--trace={self.path('trace.json')}")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        with open(self.path("trace.json")) as file:
+            events = json.load(file)["traceEvents"]
+        told = [event["args"]["at"] for event in events if event["name"].endswith("_p")]
+        # Those of the handler are inside of the wait, and the line of the wait is there again when it has returned.
+        self.assertEqual(told, ["lines.py:10"] * 3 + ["lines.py:12", "lines.py:18"])
+        waits = [event["args"]["at"] for event in events if event["name"].endswith("_wait_until")]
+        self.assertEqual(waits, ["lines.py:16"])
 
     def test_a_timeline_names_the_lines_that_call(self) -> None:
         ended = self.job(COUNT, "-n", "2", f"--trace={self.path('trace.json')}")
