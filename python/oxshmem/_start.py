@@ -7,6 +7,7 @@ import ctypes
 import operator
 import os
 import signal
+import stat
 import sys
 import threading
 import traceback
@@ -29,8 +30,10 @@ _parent = (0, 0)
 _level = MULTIPLE
 # Where the files of this module are.
 _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
-# A PE tells here which process it is, of which job. A process that it starts has the same words in its environment.
+# A PE tells here which process it is, of which job, and by which socket. A process that it starts has the same words in its environment.
 _MARK = "OXSHMEM_PYTHON_PE"
+# Variables by which launchers tell a process its job.
+_JOINED_BY = ("OXSHMEM_JOB", "PMI_FD", "PMI_PORT", "PMIX_NAMESPACE")
 # Arrays of operations that go on outside of contexts, each with the PE of its operation.
 kept: List[Any] = []
 # Streams of contexts that the program has dropped, with arrays of operations that may go on: see `_contexts.end_dropped`.
@@ -136,15 +139,31 @@ def init(threads: int = MULTIPLE) -> int:
         return _level
 
 
+def _connection() -> str:
+    """Which socket leads to the launcher, if this process has one."""
+    try:
+        found = os.fstat(int(os.environ["PMI_FD"]))
+    except (KeyError, ValueError, OverflowError, OSError):
+        return ""
+    return str(found.st_ino) if stat.S_ISSOCK(found.st_mode) else ""
+
+
 def _refuse_process_of_pe() -> None:
-    """A process that a PE has started has the variables of the PE's job, and the library would take the place of that PE."""
-    job, mark = os.environ.get("OXSHMEM_JOB"), os.environ.get(_MARK)
-    if job and mark and mark.partition(" ")[2] == job and mark.partition(" ")[0] != str(os.getpid()):
+    """A process that a PE has started has the variables of the PE's job, and the library would take the place of that PE. Those of a job
+    of its own differ: a launcher has set its own, or handed on a socket of its own under the same number."""
+    if not os.environ.get("OXSHMEM_JOB"):
+        return
+    job, connection = " ".join(f"{name}={os.environ.get(name, '')}" for name in _JOINED_BY), _connection()
+    # A process may have none of the PE's descriptors.
+    pe, known, its_job = (os.environ.get(_MARK, "").split(" ", 2) + ["", ""])[:3]
+    is_job_of_pe = its_job == job and connection in ("", known)
+    is_alone = os.environ.get("SHMEM_SINGLETON", "").strip().lower() not in ("", "0", "n", "no", "f", "false", "off")
+    if is_job_of_pe and not is_alone and pe != str(os.getpid()):
         raise RuntimeError("the library cannot begin in this process. A process that a PE has started is no PE: do the work in the PE, "
                            "or in a forked process that makes no calls of oxshmem. A process of multiprocessing that is not forked runs "
-                           "the program's file: keep what it runs there free of oxshmem by `if __name__ == \"__main__\":`")
-    if job:
-        os.environ[_MARK] = f"{os.getpid()} {job}"
+                           "the program's file: keep what it runs there free of oxshmem by `if __name__ == \"__main__\":`. A process that "
+                           "is to be a job of its own needs SHMEM_SINGLETON=1, or a launcher")
+    os.environ[_MARK] = f"{os.getpid()} {connection} {job}"
 
 
 def _in_one_piece(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> None:

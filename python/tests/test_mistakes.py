@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import os
 import pydoc
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from typing import Any, Callable, List, Set, Tuple
 import numpy as np
 
 import oxshmem as shmem
+from oxshmem import __main__ as launch
 from oxshmem import shmem4py
 
 ME, PES = shmem.my_pe(), shmem.n_pes()
@@ -427,6 +429,30 @@ class Jobs(unittest.TestCase):
         self.assertIn("A process that a PE has started is no PE", ended.stdout)
         self.assertIn('free of oxshmem by `if __name__ == "__main__":`', ended.stdout)
         self.assertNotIn("PMI", ended.stdout)
+
+    def test_a_process_that_has_the_socket_of_a_pe_is_no_pe(self) -> None:
+        program = "import subprocess\nchild = 'import oxshmem; print(oxshmem.n_pes())'\n" \
+            "if me == 0:\n    again = subprocess.run([sys.executable, '-c', child], capture_output=True, text=True, close_fds=False)\n" \
+            "    print(again.returncode, again.stderr)\n"
+        ended = self.job(program, "-n", "2")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertTrue(ended.stdout.startswith("1 "), ended.stdout)
+        self.assertIn("A process that a PE has started is no PE", ended.stdout)
+
+    def test_a_process_that_a_pe_has_started_may_be_a_job_of_its_own(self) -> None:
+        # Two PEs of this job write to one pipe, each line in one piece.
+        child = r"import os, oxshmem; os.write(1, b'%d of %d\n' % (oxshmem.my_pe(), oxshmem.n_pes()))"
+        launchers = [(["env", "SHMEM_SINGLETON=1"], 1), ([launch._oshrun(), "-n", "2"], 2)]
+        if shutil.which("mpiexec.hydra"):
+            launchers.append((["mpiexec.hydra", "-n", "2"], 2))
+        for launcher, pes in launchers:
+            with self.subTest(launcher=launcher):
+                program = f"import subprocess\nchild = {launcher!r} + [sys.executable, '-c', {child!r}]\n" \
+                    "if me == 0:\n    ended = subprocess.run(child, capture_output=True, text=True)\n" \
+                    "    print(*sorted(ended.stdout.splitlines()), ended.returncode, ended.stderr if ended.returncode else '')\n"
+                ended = self.job(program, "-n", "2")
+                self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+                self.assertEqual(ended.stdout.split(), " ".join(f"{pe} of {pes}" for pe in range(pes)).split() + ["0"])
 
     def test_a_forked_child_is_told_that_it_is_one(self) -> None:
         program = "import os\na = shmem.ones(3)\nchild = os.fork()\nif child == 0:\n" \
