@@ -118,6 +118,7 @@ def init(threads: int = MULTIPLE) -> int:
         library.oxshmem_heap_is_collected()
         _level = _core.begin_library(int(threads))
         _state = "running"
+        _read_environment_again()
         # By their profiling names: a profile has the calls of the program.
         me, pes = library.pshmem_my_pe(), library.pshmem_n_pes()
         number = library.pshmem_team_translate_pe
@@ -164,6 +165,17 @@ def _refuse_process_of_pe() -> None:
                            "the program's file: keep what it runs there free of oxshmem by `if __name__ == \"__main__\":`. A process that "
                            "is to be a job of its own needs SHMEM_SINGLETON=1, or a launcher")
     os.environ[_MARK] = f"{os.getpid()} {connection} {job}"
+
+
+def _read_environment_again() -> None:
+    """The part of the library that records has changed a variable for processes that this one starts. They may get `os.environ`, which
+    Python has read at its own beginning."""
+    getenv = ctypes.pythonapi["getenv"]
+    getenv.argtypes, getenv.restype = [ctypes.c_char_p], ctypes.c_char_p
+    for name in [name for name in os.environ if name.startswith("OXSHMEM_")]:
+        value = getenv(os.fsencode(name))
+        if value is not None and value != os.fsencode(os.environ[name]):
+            os.environ[name] = os.fsdecode(value)
 
 
 def _in_one_piece(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> None:

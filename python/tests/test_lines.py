@@ -63,6 +63,23 @@ shmem.p(count, 0, 0)
 """
 
 
+# PE 0 starts a job of one PE, once with its environment as it is, and once with a copy of it.
+OWN_JOB = """import os
+import subprocess
+import sys
+import oxshmem as shmem
+alone = len(sys.argv) > 1
+shmem.barrier_all()
+if alone:
+    print(shmem.n_pes(), shmem.g(shmem.zeros(1), 0))
+elif shmem.my_pe() == 0:
+    child = [sys.executable, sys.argv[0], "alone"]
+    subprocess.run(["env", "SHMEM_SINGLETON=1", *child], check=True)
+    subprocess.run(child, env={**os.environ, "SHMEM_SINGLETON": "1"}, check=True)
+shmem.barrier_all()
+"""
+
+
 # A flag without a fence before it, in a program that does not finalize.
 LUCK = """import numpy as np
 import oxshmem as shmem
@@ -114,6 +131,17 @@ class Lines(unittest.TestCase):
         self.assertEqual([row for row in rows if not row[0].startswith("lines.py:")], [["end of the program", "shmem_finalize", "3"]])
         self.assertNotIn("shmem_addr_accessible", [routine for _, routine, _ in rows])
         self.assertIn("of its symmetric heap", ended.stderr)
+
+    def test_a_job_that_a_pe_starts_takes_no_record_of_the_outer_job(self) -> None:
+        for pes in (1, 2):
+            with self.subTest(pes=pes):
+                folder = self.path(f"profile-{pes}")
+                ended = self.job(OWN_JOB, "-n", str(pes), f"--profile={folder}")
+                self.assertEqual((ended.returncode, ended.stdout.split()), (0, ["1", "0.0"] * 2), ended.stderr)
+                self.assertIn(f"profile of {pes} PE", ended.stderr)
+                self.assertNotIn("are mixed", ended.stderr)
+                self.assertRegex(ended.stderr, rf"shmem_barrier_all +{2 * pes} ")
+                self.assertNotIn("double_g", ended.stderr)
 
     def test_calls_of_a_handler_have_lines_of_their_own(self) -> None:
         ended = self.job(HANDLE, "-n", "1", f"--trace={self.path('trace.json')}")

@@ -7,6 +7,7 @@
 //! The wrappers come from the routine table (`oxshmem_api::generate`). They call [`record`], which counts in the ledger of the
 //! calling thread ([`writer`]): a file in memory, which is complete whenever the process ends, even by SIGKILL.
 
+mod folder;
 mod ledger_file;
 mod library;
 mod modules;

@@ -1,8 +1,6 @@
 //! The functions that wrappers call. Each thread has a ledger of its own, whose address the wrappers keep in a variable of the thread.
 
 use std::ffi::{c_int, c_void};
-use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::Release};
 
 use oxshmem_base::{Error, output, size};
@@ -10,27 +8,16 @@ use oxshmem_os::process;
 use oxshmem_profile::layout::{self, RoutineKind};
 use parking_lot::Mutex;
 
+use crate::folder::{LedgerFolder, folder};
 use crate::library::{self, library};
 use crate::routine::{Begun, WrappedRoutine};
 use crate::teams::{self, TeamEntry};
 use crate::ticks;
 use crate::writer::{OpenLedger, Timing};
 
-/// The way to the ledgers of this process.
-struct Folder {
-    path: PathBuf,
-    /// Events that each ledger keeps.
-    room: usize,
-    /// Ticks and nanoseconds at the first call.
-    since: (u64, u64),
-}
-
 /// The most ledgers of a PE.
 const MOST_THREADS: u64 = 256;
-/// The most events that a ledger keeps.
-const MOST_EVENTS: usize = 1 << 26;
 
-static FOLDER: OnceLock<Option<Folder>> = OnceLock::new();
 /// Whether ledgers can be opened: the library has been initialised, and the first of them could be made.
 static ALIVE: AtomicBool = AtomicBool::new(false);
 /// Whether [`begin`] has run in this process.
@@ -44,16 +31,6 @@ static FIRST: Mutex<Option<(&'static WrappedRoutine, usize)>> = Mutex::new(None)
 unsafe extern "C" {
     /// Takes the ledger from the calling thread.
     fn oxprof_detach();
-}
-
-fn folder() -> Option<&'static Folder> {
-    let read = || {
-        let room = std::env::var(layout::ROOM).ok().and_then(|text| text.parse::<usize>().ok());
-        let since = ticks::both();
-        let path = std::env::var_os(layout::FOLDER).filter(|path| !path.is_empty())?;
-        Some(Folder { path: path.into(), room: room.unwrap_or(0).min(MOST_EVENTS), since })
-    };
-    FOLDER.get_or_init(read).as_ref()
 }
 
 extern "C" fn in_child() {
@@ -75,7 +52,7 @@ extern "C" fn oxprof_attach() -> *mut OpenLedger {
     // Another thread may be in the middle of that init.
     if !BEGUN.load(Relaxed) && FIRST.lock().is_none() && library.has_teams() {
         know_predefined_teams();
-        begin();
+        begin(folder);
     }
     if ALIVE.load(Relaxed) { open(folder) } else { std::ptr::null_mut() }
 }
@@ -88,9 +65,10 @@ fn know_predefined_teams() {
 }
 
 /// Lets ledgers be opened.
-fn begin() {
+fn begin(folder: &LedgerFolder) {
     BEGUN.store(true, Relaxed);
     if !ALIVE.swap(true, Relaxed) {
+        folder.keep_for_this_process();
         // SAFETY: the function is part of this library, which is never unloaded.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         if library::has_race_detector() {
@@ -100,7 +78,7 @@ fn begin() {
 }
 
 /// A new ledger.
-fn open(folder: &Folder) -> *mut OpenLedger {
+fn open(folder: &LedgerFolder) -> *mut OpenLedger {
     let thread = THREADS.fetch_add(1, Relaxed);
     if thread >= MOST_THREADS {
         // Reported once: the thread asks again at its next call, and gets a higher number.
@@ -143,7 +121,7 @@ fn tell_left_out() {
 
 /// Says that a thread has no ledger, and leaves a file whose name tells it to the launcher.
 #[cold]
-fn unrecorded(folder: &Folder, thread: u64, error: &std::io::Error) {
+fn unrecorded(folder: &LedgerFolder, thread: u64, error: &std::io::Error) {
     let (pe, pes) = library().place();
     let bytes = 8 * layout::events(pes as usize, folder.room).end() as u64;
     let fix = match error.raw_os_error() {
@@ -208,7 +186,7 @@ extern "C" fn oxprof_begin_life(mine: Option<&mut OpenLedger>, call: Begun) -> *
         meet(ledger, call, teams::of_team(library().world()), 0);
         return ledger;
     }
-    begin();
+    begin(folder);
     let address = open(folder);
     // SAFETY: `open` returns null or a ledger that no other thread has.
     if let (Some(ledger), Some((routine, caller))) = (unsafe { address.as_mut() }, FIRST.lock().take()) {

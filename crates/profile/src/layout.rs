@@ -234,7 +234,8 @@ impl RoutineKind {
 /// The ending of an empty file `pe.PE.THREAD.ERROR.unrecorded`, which stands for a ledger that a PE could not make. `ERROR` is the
 /// system's number of the error: a disk without room for a byte still has room for a name.
 pub const UNRECORDED: &str = "unrecorded";
-/// The variable that names the folder in which PEs keep ledgers.
+/// The variable that names the folder in which PEs keep ledgers. A PE that has begun to do so writes the number of its process and a blank in
+/// front, for the processes that it starts: these are no PEs of the job.
 pub const FOLDER: &str = "OXSHMEM_PROFILE";
 /// The variable that says how many events each thread keeps.
 pub const ROOM: &str = "OXSHMEM_TRACE_EVENTS";

@@ -70,6 +70,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("a program that a PE starts takes no turns", "starts_another"),
     ("half of its programs have a race, and the test of the race detector runs the others", "races"),
     ("it is built with ThreadSanitizer", "sanitized"),
+    ("it starts a job of its own", "job_in_pe"),
     ("it is its own launcher", "mpi_goodbye"),
     ("it speaks to the launcher by itself", "mpi_first"),
     ("its PEs wait for signals, which says nothing about the network", "call_in_wait own_signals"),
