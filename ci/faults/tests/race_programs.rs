@@ -66,3 +66,8 @@ fn right_programs_of_the_simulated_network() {
     }
     none_is_accused(&programs_of("luck", "right_", ".c"), 30);
 }
+
+#[test]
+fn children_that_pes_fork_are_left_alone() {
+    none_is_accused(&["race/forks.c".to_owned()], 1);
+}

@@ -32,6 +32,20 @@ pub fn die_with_parent() -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
+/// Has a function called in each child that this process forks from now on, before `fork` returns there. Children of `vfork` and
+/// `posix_spawn` do not call it.
+///
+/// # Safety
+/// The function is never unloaded, and does only what the child of a process with several threads may do: it takes no lock and
+/// allocates nothing.
+pub unsafe fn watch_forks(in_child: extern "C" fn()) -> io::Result<()> {
+    // SAFETY: the caller promises what such a function has to be.
+    match unsafe { libc::pthread_atfork(None, None, Some(in_child)) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
 /// Kills this process at once, as the kernel kills one for which there is no memory.
 pub fn kill_self() -> ! {
     // It cannot fail for one's own process, and nothing runs after it.

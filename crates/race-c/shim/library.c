@@ -42,6 +42,9 @@ static const struct race_library library = {
 /* Whether the detector has begun in this process, or has said that it has not. */
 static int begun;
 
+/* Before the program registers handlers of its own, which run in a child after those that were registered earlier. */
+static __attribute__((constructor)) void watch_forks(void) { race_watch_forks(); }
+
 void race_begin(void)
 {
     begun = 1;

@@ -69,6 +69,8 @@ int race_status(int status);
 const int *race_status_at(const int *status);
 /* In C the argument is a number, in Fortran its address. */
 #define RACE_ENDS(status) ((status) = _Generic((status), int: race_status, default: race_status_at)(status))
+/* Leaves alone what the process forks from now on. */
+void race_watch_forks(void);
 void race_begin(void);
 /* The library ends: has the detector begun? */
 void race_unbegun(void);

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::hooks::{hook, site, with};
 use crate::standard::WatchedLibrary;
-use crate::{node, report, standard, threads};
+use crate::{forks, node, report, standard, threads};
 
 const SINGLE: c_int = 0;
 const FUNNELED: c_int = 1;
@@ -32,6 +32,7 @@ pub unsafe extern "C" fn race_begin_with(library: *const WatchedLibrary) {
     if node::current().is_some() {
         return;
     }
+    forks::begin();
     *LAST.lock() = None;
     threads::forget_all();
     node::open();

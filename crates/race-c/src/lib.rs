@@ -4,9 +4,10 @@
 //! The routines are C (`shim/calls.c`, generated): each tells the detector what it does, and calls the library's routine by its
 //! profiling name. So the library itself knows nothing of all this, and pays nothing. [`hooks`], [`meetings`] and [`strands`] are the functions
 //! that they call, [`node`] is the memory that the node's PEs share, [`report`] says what was found, with names from [`symbols`] and
-//! [`arrays`].
+//! [`arrays`]. [`forks`] keeps what the program forks out of all this.
 
 mod arrays;
+mod forks;
 mod hooks;
 mod layout;
 mod levels;

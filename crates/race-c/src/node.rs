@@ -173,12 +173,23 @@ fn shim_windows(node: &RaceNode) -> [ShimWindow; 3] {
     [heaps, own, others].map(|windows| ShimWindow::around(&windows))
 }
 
-/// Nothing is watched any more.
-pub(crate) fn close() {
+/// The shim finds nothing that it would have to watch.
+fn close_shim() {
     // SAFETY: as when they were opened, a thread that still makes accesses of its own lets them pass or looks again.
     unsafe { race_windows = [const { ShimWindow { start: 0, len: 0 } }; 3] };
     race_reach.store(std::ptr::null_mut(), Release);
     race_lent.store(std::ptr::null_mut(), Release);
+}
+
+/// Leaves everything to the parent of this process, the child of a fork. Takes no lock, and gives no memory back.
+pub(crate) fn leave_to_parent() {
+    close_shim();
+    NODE.store(std::ptr::null_mut(), Release);
+}
+
+/// Nothing is watched any more.
+pub(crate) fn close() {
+    close_shim();
     if let Some(node) = current().filter(|node| node.process == std::process::id()) {
         node.detector.end();
         // The addresses stay, because others may still look there. Pages would add up from life to life, so the shadows' are released;

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::hooks::{hook, with};
 use crate::node::{self, RaceNode};
-use crate::threads;
+use crate::{forks, threads};
 
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
@@ -81,6 +81,9 @@ static BARRIERS: Mutex<Option<HashMap<usize, (u64, u64)>>> = Mutex::new(None);
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_barrier_made(barrier: usize, count: u32) {
+    if forks::is_child() {
+        return;
+    }
     BARRIERS.lock().get_or_insert_default().insert(barrier, (count.max(1).into(), 0));
 }
 
@@ -88,6 +91,9 @@ extern "C" fn race_barrier_made(barrier: usize, count: u32) {
 // SAFETY: no other function has this name.
 #[unsafe(no_mangle)]
 extern "C" fn race_barrier_round(barrier: usize) -> u32 {
+    if forks::is_child() {
+        return 0;
+    }
     let mut barriers = BARRIERS.lock();
     barriers.as_mut().and_then(|barriers| barriers.get_mut(&barrier)).map_or(0, |(count, arrivals)| {
         let round = *arrivals / *count;

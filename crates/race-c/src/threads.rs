@@ -114,6 +114,11 @@ pub(crate) fn are_several() {
     race_threaded.store(1, Relaxed);
 }
 
+/// Leaves the strands to the parent of this process, the child of a fork: the shim tells nothing more of the program's synchronisation.
+pub(crate) fn leave_to_parent() {
+    race_threaded.store(0, Relaxed);
+}
+
 /// The caller has initialised the library, and this life has begun.
 pub(crate) fn begin_first() {
     // A handler of a signal may have made the thread a strand since the life was opened. In between it makes none.
