@@ -248,6 +248,22 @@ static void quiet_of_another_context(void)
     shmem_ctx_destroy(ctx);
 }
 
+static void fence_on_no_context(void)
+{
+    shmem_ctx_t ctx;
+    shmem_ctx_create(0, &ctx);
+    if (me == 0) {
+        shmem_ctx_long_p(ctx, &data, 1, 1);
+        shmem_ctx_fence(right ? ctx : SHMEM_CTX_INVALID);
+        shmem_ctx_long_p(ctx, &flag, 1, 1);
+        shmem_ctx_quiet(ctx);
+    } else if (me == 1) {
+        shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 1);
+        sink = data;
+    }
+    shmem_ctx_destroy(ctx);
+}
+
 static void store_through_a_pointer(void)
 {
     long *there = shmem_ptr(&data, 1);
@@ -317,8 +333,8 @@ static const struct {
     CASE(source_changed_early), CASE(private_source_changed_early), CASE(target_read_early), CASE(get_after_own_put),
     CASE(next_iteration), CASE(counter_read_plainly), CASE(counter_reset_plainly), CASE(no_lock),
     CASE(source_of_a_reduction), CASE(target_of_a_broadcast), CASE(signal_for_other_data), CASE(put_before_a_signal),
-    CASE(wrong_flag), CASE(sync_of_another_team), CASE(quiet_of_another_context), CASE(store_through_a_pointer),
-    CASE(block_of_the_heap), CASE(strided_put), CASE(fetch_read_early), CASE(poll_without_wait),
+    CASE(wrong_flag), CASE(sync_of_another_team), CASE(quiet_of_another_context), CASE(fence_on_no_context),
+    CASE(store_through_a_pointer), CASE(block_of_the_heap), CASE(strided_put), CASE(fetch_read_early), CASE(poll_without_wait),
 };
 
 int main(int argc, char **argv)

@@ -33,6 +33,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("wrong_flag", &["`data` of PE 1", "shmem_long_p by PE 0", "a load by PE 1"]),
     ("sync_of_another_team", &["`data` of PE 2", "shmem_long_p by PE 0", "a load by PE 2"]),
     ("quiet_of_another_context", &["`data` of PE 1", "shmem_ctx_long_p by PE 0", "a load by PE 1"]),
+    ("fence_on_no_context", &["`data` of PE 1", "shmem_ctx_long_p by PE 0", "a load by PE 1"]),
     ("store_through_a_pointer", &["`data` of PE 1", "a store by PE 0", "a load by PE 1"]),
     ("block_of_the_heap", &["of the block of 800 bytes of PE 1, allocated at races.c:", "shmem_long_put by PE 0"]),
     ("strided_put", &["`table` of PE 1 (bytes 32 to 39, table[4])", "shmem_long_iput by PE 0", "a store by PE 1"]),

@@ -31,7 +31,12 @@ extern "C" fn race_ended(meeting: u64) {
 }
 
 hook! {
-    fn race_fence(ctx: Context) |_, strand| strand.fence(stream(ctx))
+    fn race_fence(ctx: Context) |_, strand| {
+        // On no context the call does nothing.
+        if !ctx.is_null() {
+            strand.fence(stream(ctx));
+        }
+    }
 }
 
 fn quiet(node: &RaceNode, strand: Strand<'_, '_>, stream: Stream) {
