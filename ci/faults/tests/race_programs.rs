@@ -3,7 +3,9 @@
 //! The examples of the book run on one node; with `CHECK_LONG=1` on two as well, with those in Fortran, and with all programs that the
 //! simulated network must never accuse.
 
-use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, is_long, not_run, program_with, programs_of};
+use oxshmem_faults::{
+    Complaint, FOUND, Job, compile, expect_no_complaints, is_long, not_run, program_by, program_with, programs_of,
+};
 
 /// Programs whose reports are right: each has an access that the standard promises nothing of, and survives it.
 const EXPLAINED: &[(&str, &str)] = &[
@@ -65,6 +67,21 @@ fn right_programs_of_the_simulated_network() {
         return not_run("CHECK_LONG=1 runs it");
     }
     none_is_accused(&programs_of("luck", "right_", ".c"), 30);
+}
+
+/// The GNU compilers warn that their own library knows nothing of fences.
+#[test]
+fn fences_of_threads_compile_without_a_word() {
+    const FILE: &str = "race/pthreads.c";
+    let options = ["--race", "-pthread", "-O2", "-Werror", "-Wtsan"];
+    for of_user in [&options[..3], &options[..4], &options] {
+        let (_, output) = compile(FILE, of_user);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{of_user:?}: {said}");
+    }
+    if program_by(Some("clang"), FILE, &options[..4]).is_none() {
+        not_run("clang is not on this machine");
+    }
 }
 
 #[test]
