@@ -180,6 +180,19 @@ fn elements_of_arrays_have_the_names_of_the_program() {
 }
 
 #[test]
+fn names_that_are_codes_of_types_stay_as_they_are() {
+    let ended = Job::new("-n 2").run(&program_with("race/letters.c", &["--race"]), [""; 0]).expect(FOUND);
+    ended.says(&[
+        "`x` of PE 1",
+        "`i` of PE 1",
+        "`d` of PE 1 (bytes 8 to 15, d[1])",
+        "`n` of PE 1",
+        "`Pc` of PE 1",
+        "`f` of PE 1",
+    ]);
+}
+
+#[test]
 fn a_page_shows_each_race_once_with_the_lines_of_both_accesses() {
     let folder = TestFolder::new("race-page");
     let (json, html) = (folder.join("reports.json"), folder.join("races.html"));

@@ -52,6 +52,19 @@ pub fn of_cpp(symbol: &str) -> String {
     if names.is_empty() || rest.starts_with('I') { symbol.into() } else { names.join("::") }
 }
 
+/// Whether a compiler of C++ or Rust has made the symbol of a name with its path and types. Nothing else must be given to a demangler: that
+/// of C++ also reads bare codes of types, so that a variable `x` would become `long long`, and a function `f` would become `float`.
+pub fn is_mangled(symbol: &str) -> bool {
+    ["_Z", "_R"].iter().any(|beginning| symbol.starts_with(beginning))
+}
+
+/// The name that a variable or function of C, Fortran or C++ has in its source. `demangle` reads what [`of_cpp`] leaves as it is; `None`:
+/// it cannot.
+pub fn with_demangler(symbol: &str, demangle: impl FnOnce(&str) -> Option<String>) -> String {
+    let name = of_cpp(in_source(symbol));
+    if is_mangled(&name) { demangle(&name).unwrap_or(name) } else { name }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +95,25 @@ mod tests {
         ] {
             assert_eq!(of_cpp(symbol), name);
         }
+    }
+
+    #[test]
+    fn a_demangler_reads_only_what_a_compiler_has_made_of_names() {
+        for (symbol, name) in [
+            ("x", "x"),
+            ("f", "f"),
+            ("i.0", "i"),
+            ("Pc", "Pc"),
+            ("_x", "_x"),
+            ("_ZL1x", "x"),
+            ("_ZZ4mainE1x", "x"),
+            ("_ZL1x.7", "x"),
+            ("_Z2piIdE", "demangled _Z2piIdE"),
+            ("_RNvC4heat4DATA", "demangled _RNvC4heat4DATA"),
+        ] {
+            assert_eq!(with_demangler(symbol, |symbol| Some(format!("demangled {symbol}"))), name);
+        }
+        assert_eq!(with_demangler("_Z2piIdE", |_| None), "_Z2piIdE");
     }
 
     #[test]

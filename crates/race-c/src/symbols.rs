@@ -84,13 +84,10 @@ fn location(address: u64) -> Option<ProgramPlace> {
 
 /// The name of a symbol as the program's source has it.
 fn in_source(symbol: &str) -> String {
-    let symbol = names::in_source(symbol);
-    match rustc_demangle::try_demangle(symbol).ok().filter(|_| standard::in_rust()) {
+    let of_rust = || rustc_demangle::try_demangle(names::in_source(symbol)).ok();
+    match of_rust().filter(|_| standard::in_rust() && names::is_mangled(symbol)) {
         // Without the hash.
         Some(name) => format!("{name:#}"),
-        None => {
-            let name = names::of_cpp(symbol);
-            demangle(&name, DW_LANG_C_plus_plus).unwrap_or(name)
-        }
+        None => names::with_demangler(symbol, |symbol| demangle(symbol, DW_LANG_C_plus_plus)),
     }
 }

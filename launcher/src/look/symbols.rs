@@ -49,8 +49,9 @@ impl Symbols {
         let mut places = Vec::new();
         if let Ok(mut frames) = file.find_frames(probe) {
             while let Ok(Some(frame)) = frames.next() {
-                let function =
-                    frame.function.as_ref().and_then(|function| Some(function.demangle().ok()?.into_owned()));
+                let function = frame.function.as_ref().and_then(|function| {
+                    Some(symbol_names::of_function(&function.raw_name().ok()?, function.language))
+                });
                 let place = frame
                     .location
                     .and_then(|location| Some(format!(" at {}:{}", base_name(location.file?), location.line?)));
@@ -63,7 +64,7 @@ impl Symbols {
             && let Some(symbol) = file.find_symbol_info(probe)
         {
             let place = format!("+{:#x} in {name}", probe - symbol.address());
-            places.push((addr2line::demangle_auto(symbol.name().into(), None).into_owned(), place));
+            places.push((symbol_names::of_function(symbol.name(), None), place));
         }
         places
     }

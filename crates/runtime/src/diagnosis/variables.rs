@@ -160,8 +160,7 @@ fn nearest(before: &[ProgramVariable], behind: &[ProgramVariable], start: u64) -
 
 /// The name of a variable in the program's source.
 fn in_source(symbol: &str) -> String {
-    let name = names::of_cpp(symbol);
-    cpp::in_source(&name).unwrap_or(name)
+    names::with_demangler(symbol, cpp::in_source)
 }
 
 /// The variables in a file of the format ELF, 64 bits.
