@@ -16,6 +16,7 @@ fn compile() {
     cc::Build::new()
         .file(calls)
         .file("shim/library.c")
+        .file("shim/ends.c")
         .file("shim/instrumentation.c")
         .file("shim/threads.c")
         .file("shim/openmp.c")

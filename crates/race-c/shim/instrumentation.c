@@ -1,48 +1,8 @@
 /* The calls that compilers insert with -fsanitize=thread. Addresses outside of symmetric memory end here. */
 #include "race.h"
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* The exit status of a process that has reported a race and would have ended with 0. */
-static int found;
-/* The PE; what it forks ends as it likes. */
-static pid_t process;
-
-int race_status(int status)
-{
-    return status == 0 && getpid() == process ? __atomic_load_n(&found, __ATOMIC_RELAXED) : status;
-}
-
-const int *race_status_at(const int *status)
-{
-    static _Thread_local int instead;
-    instead = race_status(*status);
-    return &instead;
-}
-
-/* glibc goes on with the functions that were registered before this one, and takes the status of the last call: the program's own
-   functions, destructors of C++ and what is left in buffers are among them. */
-static void tell(int status, void *unused)
-{
-    (void)unused;
-    int instead = race_status(status);
-    if (instead != status)
-        exit(instead);
-}
-
-void race_prepare(void)
-{
-    static int prepared;
-    if (!__atomic_exchange_n(&prepared, 1, __ATOMIC_RELAXED)) {
-        process = getpid();
-        on_exit(tell, 0); /* before the library's own handler is registered, so that it runs after that */
-    }
-}
 
 FAST_THREAD_LOCAL int race_depth;
-
-void race_found(int status) { __atomic_store_n(&found, status, __ATOMIC_RELAXED); }
 
 void *race_next(const char *name) { return dlsym(RTLD_NEXT, name); }
 
