@@ -7,7 +7,7 @@ pub(crate) struct Claim {
     pub(crate) what: String,
     /// The option that makes this launcher answer us.
     pub(crate) remedy: String,
-    /// What to do where the launcher's own library answers that it knows this process no more.
+    /// The remedy where the launcher's own library answers that it knows this process no more.
     pub(crate) again: String,
     /// It may be the only task, if the launcher's library says so.
     pub(crate) may_be_alone: bool,

@@ -36,8 +36,10 @@ pub(crate) fn manager(
             Err(why) => refusals.push(why),
         }
     }
-    // A library is opened only if the launcher has said that there are several tasks, or if SHMEM_PMI asks for it.
-    if settings.pmi == "library" || wanted("library") && claim.is_some() {
+    // A library is opened only if the launcher has said that there are several tasks, or if SHMEM_PMI asks for it. A launcher with a
+    // descriptor has no other way: a library that joins without it brings no values, and one that writes to it may end the process (SIGPIPE).
+    let may_help = wanted("library") && claim.is_some() && variable("PMI_FD").is_none();
+    if settings.pmi == "library" || may_help {
         match library::join() {
             Ok(manager) if manager.size() == 1 && claim.as_ref().is_some_and(|claim| !claim.may_be_alone) => {
                 refusals.push(format!("{} numbers this task as the only one", manager.protocol()));

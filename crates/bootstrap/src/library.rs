@@ -1,7 +1,6 @@
 //! A process manager behind a PMI library: for launchers whose wire is private, like Cray's PALS.
 
 use oxshmem_base::Error;
-use oxshmem_os::signals;
 use oxshmem_pmi_sys as sys;
 
 use crate::manager::{Found, Manager};
@@ -14,9 +13,7 @@ struct LibraryClient(sys::Client);
 
 /// Joins through the launcher's library; the error says why not.
 pub(crate) fn join() -> Result<Box<dyn Manager>, String> {
-    // Slurm's library writes to a connection that may have ended.
-    let client = signals::surviving_broken_pipes(sys::Client::join)?;
-    Ok(Box::new(LibraryClient(client)))
+    Ok(Box::new(LibraryClient(sys::Client::join()?)))
 }
 
 /// Whether a manager with this name is a launcher's library.

@@ -172,29 +172,6 @@ pub fn keeping_signals<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Does `work`, which may call a library that writes to a connection whose other side is gone. The signal of such a write (SIGPIPE), which
-/// would end the process, is taken back: the library sees the error.
-pub fn surviving_broken_pipes<R>(work: impl FnOnce() -> R) -> R {
-    let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a set of zeros is a set; the calls fill and read sets that live, and change the mask of this thread only.
-    let (pipes, before) = unsafe {
-        let (mut pipes, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigemptyset(&raw mut pipes);
-        libc::sigaddset(&raw mut pipes, libc::SIGPIPE);
-        let is_blocked = libc::pthread_sigmask(libc::SIG_BLOCK, &raw const pipes, &raw mut before) == 0;
-        (pipes, is_blocked.then_some(before))
-    };
-    let result = work();
-    // SAFETY: the sets live; without an address the call writes nothing of the signal that it takes. One that the program has blocked stays.
-    unsafe {
-        if let Some(before) = before.filter(|before| libc::sigismember(before, libc::SIGPIPE) == 0) {
-            libc::sigtimedwait(&raw const pipes, std::ptr::null_mut(), &raw const at_once);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-        }
-    }
-    result
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,33 +196,6 @@ mod tests {
         });
         assert_eq!(during, libc::SIG_IGN);
         assert_eq!(handler(libc::SIGILL), before);
-    }
-
-    #[test]
-    fn a_write_to_a_broken_pipe_is_an_error_where_it_would_end_a_program_in_c() {
-        use std::os::fd::AsRawFd;
-        let write = || {
-            let (reader, writer) = std::io::pipe().unwrap();
-            drop(reader);
-            // SAFETY: one byte that lives.
-            unsafe { syscall!(write(writer.as_raw_fd(), [0_u8].as_ptr().cast(), 1)) }
-        };
-        // In a child, whose signal has its default action as in a program in C.
-        // SAFETY: between fork and exit the child makes system calls only, and its memory is its own.
-        match unsafe { libc::fork() } {
-            0 => {
-                restore_default(libc::SIGPIPE);
-                let is_error = surviving_broken_pipes(write).is_err();
-                // SAFETY: ends the child.
-                unsafe { libc::_exit(if is_error { 7 } else { 1 }) };
-            }
-            child => {
-                let mut status = 0;
-                // SAFETY: the status lives.
-                assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-                assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
-            }
-        }
     }
 
     #[test]

@@ -26,12 +26,12 @@ pub struct TakenCore {
     pub by: String,
 }
 
-/// What a job says of itself to those that find its locks.
+/// The words of a job to those that find its locks.
 #[derive(Clone, Copy, Debug)]
 pub struct JobWords<'a> {
     /// The program of one of its PEs.
     pub program: &'a str,
-    /// What all PEs of the job have in common and no other job has.
+    /// A text that all PEs of the job have in common and no other job has.
     pub job: &'a str,
 }
 

@@ -3,14 +3,14 @@
 /// The limits of one heap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeapSize {
-    /// What the program may have in all.
+    /// The bytes that the program may have in all.
     pub(crate) cap: u64,
     /// The addresses that there are.
     pub(crate) window: u64,
 }
 
 impl HeapSize {
-    /// What the blocks take where they are guarded, and the program has all that it may have: a block of the least size has two redzones of
+    /// The bytes that the blocks take where they are guarded, and the program has all that it may have: a block of the least size has two redzones of
     /// the same size, and one with an alignment as much before it.
     pub(crate) fn guarded(self) -> u64 {
         self.cap.saturating_mul(4).min(self.window)
