@@ -72,8 +72,8 @@ pub fn keep(mark: &str) {
     gathering::abandon(mark);
 }
 
-/// Kills every process that carries the mark, until none is left, and removes what they leave behind.
-pub(crate) fn sweep(mark: &str) {
+/// Kills every process that carries the mark, until none is left, and removes what they leave behind. Returns how many there were.
+pub(crate) fn sweep(mark: &str) -> usize {
     let mut killed = BTreeSet::new();
     // A process that forks while we look may hide its child from one round, not from many; one that is becoming another
     // program may take its time on a busy machine.
@@ -83,7 +83,8 @@ pub(crate) fn sweep(mark: &str) {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    killed.into_iter().for_each(leftovers::remove);
+    killed.iter().copied().for_each(leftovers::remove);
+    killed.len()
 }
 
 /// The result of a look at a process.
@@ -138,7 +139,9 @@ fn count(judged: impl Iterator<Item = (u32, Judged)>, killed: &mut BTreeSet<u32>
 /// Kills a process that carries the mark: the one with this entry in `/proc`, whose number is `pid`.
 fn judge(entry: u32, pid: u32, mark: &str) -> std::io::Result<Judged> {
     let folder = format!("/proc/{entry}");
-    if std::fs::metadata(&folder)?.uid() != std::fs::metadata("/proc/self")?.uid() {
+    // Root may kill a PE that has become another user. The mark tells that it is one.
+    let (own, other) = (std::fs::metadata("/proc/self")?.uid(), std::fs::metadata(&folder)?.uid());
+    if own != 0 && own != other {
         return Ok(Judged::Stranger);
     }
     let process = Process::hold(pid)?;
@@ -182,7 +185,7 @@ fn carries(variable: &[u8], mark: &str) -> bool {
 mod tests {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::process::ExitStatusExt;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
 
     use oxshmem_test_folder::TestFolder;
 
@@ -237,6 +240,17 @@ mod tests {
         assert_eq!(other.try_wait().unwrap(), None);
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+
+    #[test]
+    fn a_sweep_of_root_ends_a_process_that_has_become_another_user() {
+        if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+            return oxshmem_test_folder::not_run("only root can become another user");
+        }
+        let mark = new_mark().unwrap();
+        let mut child = Command::new("sleep").arg("600").env(MARK, &mark).uid(65534).spawn().unwrap();
+        assert_eq!(sweep(&mark), 1);
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
     }
 
     #[test]

@@ -74,6 +74,11 @@ impl PmiServer {
         self.values.extend(values);
     }
 
+    /// Whether a PE of this host has never joined the job.
+    pub(crate) fn has_silent(&self) -> bool {
+        self.stages.contains(&PmiStage::Silent)
+    }
+
     pub(crate) fn stage(&self, pe: usize) -> PmiStage {
         self.stages[pe]
     }

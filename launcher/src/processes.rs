@@ -236,13 +236,13 @@ impl Processes {
     }
 
     /// All PEs of the job have ended: ends what they left in the background. What has left its PE's group (`setsid`) may
-    /// live on, unless the job has failed.
-    pub(crate) fn sweep(&mut self, failed: bool) {
-        if failed || self.members.iter().any(|member| pe::has_remains(member.pid)) {
-            guardian::sweep(&self.mark);
-        }
+    /// live on, unless the job has failed. Returns how many processes it has ended.
+    pub(crate) fn sweep(&mut self, failed: bool) -> usize {
+        let has_remains = failed || self.members.iter().any(|member| pe::has_remains(member.pid));
+        let ended = if has_remains { guardian::sweep(&self.mark) } else { 0 };
         leftovers::remove_all(&self.mark);
         self.over.send_replace(true);
+        ended
     }
 
     /// Returns when what the PEs have written is out. It may be dropped and called again.

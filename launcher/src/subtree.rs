@@ -168,7 +168,11 @@ impl Subtree {
             AgentOrder::Look { question, calls } => self.processes.look(question, calls as usize),
             AgentOrder::Census => self.begin_census(),
             AgentOrder::Finish { status } => {
-                self.processes.sweep(status != 0);
+                let ended = self.processes.sweep(status != 0);
+                // A helper of a PE that was in the job may end a moment after its PE. Of a PE that was not, the work may be what is ended.
+                if status == 0 && ended > 0 && self.server.has_silent() {
+                    self.ready.push_back(AgentReport::Note { text: left_behind(ended) });
+                }
                 self.finishing = true;
             }
             // The agent of that host has its own PEs' questions.
@@ -382,4 +386,13 @@ impl Subtree {
             }
         }
     }
+}
+/// The note about work that has ended with its job.
+fn left_behind(processes: usize) -> String {
+    let what =
+        if processes == 1 { "a process that a PE has".into() } else { format!("{processes} processes that PEs have") };
+    format!(
+        "note: {what} left in the background ended with the job: let the program that oshrun starts wait for its work (`wait` in a \
+         script, exec, no daemon)"
+    )
 }
