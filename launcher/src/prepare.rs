@@ -122,7 +122,7 @@ impl Prepared {
         let file = self.files[app].as_deref().expect("programs of this host's PEs have been found");
         let (size, here) = (self.plan().size(), self.own.pes.len() as u32);
         pe::start(pe, size, here, mark, self.reached, &program, file, bound, streams)
-            .map_err(|error| unstartable(error, here, self.files()))
+            .map_err(|error| unstartable(error, program.wdir.as_deref(), here, self.files()))
     }
 
     fn streams(&self, pe: u32) -> Result<Streams, Unusable> {
@@ -279,8 +279,16 @@ const OWN: u64 = 60;
 const OF_AN_AGENT: u64 = 4;
 
 /// Why the system did not start a program that looked startable. `files` are enough for `pes` PEs here.
-fn unstartable(error: std::io::Error, pes: u32, files: u64) -> Unusable {
+fn unstartable(error: std::io::Error, wdir: Option<&Path>, pes: u32, files: u64) -> Unusable {
+    // The system does not say which of the files it means.
+    if let Some((folder, error)) = wdir.and_then(|folder| Some((folder, std::fs::metadata(folder.join(".")).err()?))) {
+        let what = format!("the working directory {} cannot be entered", folder.display());
+        return (NOT_EXECUTABLE, Error::new(what).because(error));
+    }
     let (status, what) = match error.raw_os_error() {
+        Some(libc::ENOENT) if !Path::new("/dev/null").exists() => {
+            (NOT_EXECUTABLE, "there is no /dev/null, from which a PE reads that has no input")
+        }
         Some(libc::ENOENT) => (NOT_FOUND, "the program's loader or interpreter is not there"),
         Some(libc::EAGAIN) => {
             (NOT_EXECUTABLE, "the limit of processes is reached (ulimit -u, or pids.max of the control group)")
