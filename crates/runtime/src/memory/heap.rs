@@ -295,9 +295,13 @@ impl SymmetricHeap {
 
     fn unaligned(&self, call: &str, align: u64) -> Error {
         if self.capacity() == 0 {
-            return Error::new(format!("{call}: the symmetric heap has no bytes"))
-                .because("SHMEM_SYMMETRIC_SIZE is 0")
-                .fix("set SHMEM_SYMMETRIC_SIZE to what each PE needs in all");
+            let none = Error::new(format!("{call}: the symmetric heap has no bytes"));
+            return if self.limited {
+                none.because("SHMEM_SYMMETRIC_SIZE is 0").fix("set SHMEM_SYMMETRIC_SIZE to what each PE needs in all")
+            } else {
+                none.because("the limits of this node's memory leave none for a heap")
+                    .fix("raise the limit of memory (ulimit, control group)")
+            };
         }
         Error::new(format!("{call}: no block can begin at a multiple of {align} bytes"))
             .because(format!(
