@@ -18,6 +18,7 @@ use crate::permits::{Permit, PermitAnswer};
 use crate::proto::handshake::{Acceptor, Route, Standing, Verdict};
 use crate::proto::{Host, Session};
 use crate::unreachable::{self, AddressOutcome, because};
+use crate::watch::CLOSED_BY_PROGRAM;
 
 /// The longest time of the first round through all addresses; each further round takes twice as long, up to the longest.
 const ROUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
@@ -361,11 +362,19 @@ impl Carrier {
             return unreachable::explain(local, pe, why, &self.history);
         }
         let address = self.address.map_or_else(|| "no address".into(), |address| address.to_string());
-        Error::new(format!("PE {pe} at {address} is lost"))
-            .because(because(why, &self.history))
-            .fix("look at that PE's output and host; SHMEM_TCP_INTERFACE chooses the network, SHMEM_PEER_TIMEOUT the patience")
+        // EBADF and ENOTSOCK: the fault is here, and not the peer's.
+        let is_closed_here = |outcome: &AddressOutcome| OF_CLOSED.iter().any(|error| outcome.why.contains(error));
+        let fix = if self.history.iter().any(is_closed_here) {
+            CLOSED_BY_PROGRAM
+        } else {
+            "look at that PE's output and host; SHMEM_TCP_INTERFACE chooses the network, SHMEM_PEER_TIMEOUT the patience"
+        };
+        Error::new(format!("PE {pe} at {address} is lost")).because(because(why, &self.history)).fix(fix)
     }
 }
+
+/// The ends of errors about a descriptor that is closed, or is another file now.
+const OF_CLOSED: [&str; 2] = ["(os error 9)", "(os error 88)"];
 
 impl RepeatedGarbage {
     /// A connection has ended with garbage behind so many frames.

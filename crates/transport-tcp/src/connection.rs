@@ -191,7 +191,7 @@ mod tests {
         flush_plain(&asking, &mut said).expect("the socket has room");
         drop(asking);
         while !poller.take_end(FIRST_LINK) {
-            poller.wait(Duration::from_secs(10));
+            poller.wait(Duration::from_secs(10)).expect("sockets can be polled");
             assert_eq!(poller.happened(), [FIRST_LINK]);
         }
         assert!(!poller.take_end(FIRST_LINK), "it is told once");

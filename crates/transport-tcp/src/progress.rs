@@ -31,8 +31,17 @@ impl Net {
     /// Serves the sockets of which callers are told, if no other caller does.
     fn poll(&self) -> usize {
         let Some(mut poller) = self.poller.try_lock() else { return 0 };
-        poller.wait(Duration::ZERO);
+        self.wait(&mut poller, Duration::ZERO);
         self.serve(&mut poller, ServingThread::Caller)
+    }
+
+    /// Waits for at most `most` for something to happen. The callers find an error at their next look.
+    fn wait(&self, poller: &mut Poller, most: Duration) {
+        if let Err(error) = poller.wait(most) {
+            let _ = self.local.lost.set(error);
+            // Nothing takes the time of a wait any more.
+            std::thread::sleep(most.min(Duration::from_millis(1)));
+        }
     }
 
     /// Asks peers how far they are that have not been asked for all that was issued.
@@ -136,7 +145,7 @@ impl Drive for Net {
 
     fn sleep(&self, most: Duration) {
         let mut thread = self.thread.lock();
-        self.local.due.sleep(most, |most| thread.poller.wait(most));
+        self.local.due.sleep(most, |most| self.wait(&mut thread.poller, most));
     }
 
     fn wake(&self) {

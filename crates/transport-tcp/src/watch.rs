@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
+use oxshmem_base::Error;
 
 use crate::limits::FEW_LINKS;
 
@@ -93,6 +94,10 @@ pub(crate) struct Poller {
     ended: Vec<usize>,
 }
 
+/// The advice where descriptors are gone. Programs that become daemons close all that they do not know.
+pub(crate) const CLOSED_BY_PROGRAM: &str = "let the program close only the descriptors that it has opened, or all others before shmem_init; a filter of system calls (seccomp) must \
+     allow epoll";
+
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self { poll: Poll::new()?, events: Events::with_capacity(256), again: Vec::new(), ended: Vec::new() })
@@ -102,13 +107,16 @@ impl Poller {
         self.poll.registry()
     }
 
-    /// Waits for at most `most` for something to happen.
-    pub(crate) fn wait(&mut self, most: Duration) {
+    /// Waits for at most `most` for something to happen. An error means that no socket will be heard any more.
+    pub(crate) fn wait(&mut self, most: Duration) -> Result<(), Error> {
         let most = if self.again.is_empty() { most } else { Duration::ZERO };
         match self.poll.poll(&mut self.events, Some(most)) {
-            Ok(()) => {}
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => self.events.clear(),
-            Err(e) => tracing::error!("sockets cannot be polled: {e}"),
+            Ok(()) => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {
+                self.events.clear();
+                Ok(())
+            }
+            Err(e) => Err(Error::new("TCP: sockets cannot be polled").because(e).fix(CLOSED_BY_PROGRAM)),
         }
     }
 
