@@ -217,6 +217,22 @@ fn fault_W3_a_pe_that_closes_every_descriptor_waits_and_keeps_its_files() {
     again.says(&["the launcher can no longer be asked", "the program has closed the descriptor", "PMI_FD"]);
 }
 
+/// Between nodes the library's connections are closed as well. The fault is not the peers'.
+#[test]
+fn fault_W3_a_pe_that_closes_the_sockets_to_other_nodes_says_so() {
+    let job = Job::new("-n 3 --nodes 3").env("SHMEM_TRANSPORT", "tcp").limit(LIMIT);
+    let ended = job.run(&program("vanish.c"), ["closefrom_and_wait", "late"]).expect(1);
+    ended.says(&["TCP: sockets cannot be polled", "let the program close only the descriptors that it has opened"]);
+}
+
+/// A script that does not wait for its program would make a job that did nothing look like one that went well.
+#[test]
+fn work_in_the_background_that_ends_with_its_job_is_told() {
+    let script = "sleep 600 & exit 0";
+    let ended = Job::new("-n 2").limit(LIMIT).run(Path::new("sh"), ["-c", script]).expect(0);
+    ended.says(&["note: 2 processes that PEs have left in the background ended with the job"]);
+}
+
 #[test]
 fn fault_L12_lines_that_pes_write_in_turn_leave_in_that_order() {
     let in_turn = program("in_turn.c");
