@@ -50,13 +50,33 @@ fn circle(chain: &[u32], known: &[Witness], certainty: Certainty) -> String {
         Certainty::Proven => "",
         Certainty::Seen => ", unless another thread of one of these PEs is about to make the missing call",
     };
-    let mut waits = known.iter().filter(|one| chain.contains(&one.pe)).filter_map(|one| leading_wait(one, known));
-    let remedy = if waits.any(|wait| matches!(wait.subject, Subject::Lock { .. })) {
+    let waits: Vec<_> =
+        known.iter().filter(|one| chain.contains(&one.pe)).filter_map(|one| leading_wait(one, known)).collect();
+    let remedy = if waits.iter().any(|wait| matches!(wait.subject, Subject::Lock { .. })) {
         "A PE keeps the lock while it waits for one that wants the lock: clear the lock before a call in which others must take part"
+    } else if is_one_call_of_an_active_set(&waits) {
+        "The PEs of an active set meet by their pSync array: let all of them pass the same one, and make these calls in the same order"
     } else {
         "Let all PEs make these calls in the same order"
     };
     format!("  That is a circle{unless}. {remedy}.\n")
+}
+
+/// Whether these are waits of one call by the same PEs, which name them by an active set.
+fn is_one_call_of_an_active_set(waits: &[&WaitEntry]) -> bool {
+    let meeting = |wait: &WaitEntry| match wait.subject {
+        Subject::Meeting(meeting) if is_of_active_set(&wait.call) => Some((meeting.size, meeting.members)),
+        _ => None,
+    };
+    let Some(first) = waits.first().and_then(|wait| meeting(wait)) else { return false };
+    waits.iter().all(|wait| wait.call == waits[0].call && meeting(wait) == Some(first))
+}
+
+/// Whether a routine takes an active set and a pSync array.
+fn is_of_active_set(call: &str) -> bool {
+    let is_sized = |name: &str| call.strip_prefix(name).is_some_and(|rest| ["32", "64"].contains(&rest));
+    let sized = ["shmem_broadcast", "shmem_collect", "shmem_fcollect", "shmem_alltoall", "shmem_alltoalls"];
+    ["shmem_barrier", "shmem_sync"].contains(&call) || call.ends_with("_to_all") || sized.into_iter().any(is_sized)
 }
 
 /// The end of the chain in words: the PE there is missing, or waits itself.

@@ -84,6 +84,15 @@ fn fault_D1_the_cause_is_a_circle_a_wait_that_others_wait_for_or_different_calls
     let text = cause(&opposite, Certainty::Proven);
     assert!(text.contains("PE 0 waits in shmem_team_sync for PE 1") && text.contains("is a circle."), "{text}");
     // Threads that do not wait are not seen.
+    for (call, remedy) in [
+        ("shmem_barrier", "the same one"),
+        ("shmem_long_max_to_all", "the same one"),
+        ("shmem_broadcastmem", "Let all PEs make"),
+    ] {
+        let own_arrays = [waits(0, call, meeting(1, 1, 2)), waits(1, call, meeting(2, 1, 2))];
+        let text = cause(&own_arrays, Certainty::Proven);
+        assert!(text.contains("That is a circle") && text.contains(remedy), "{text}");
+    }
     let text = picture(&opposite, 2, Certainty::Seen);
     assert!(text.contains("is a circle, unless another thread of one of these PEs"), "{text}");
 
