@@ -20,6 +20,9 @@ use crate::wrapper::quoted;
 /// The exit statuses of `oshrun` if the program cannot be run, and if it is not there.
 const NOT_RUN: [i32; 2] = [NOT_EXECUTABLE, NOT_FOUND];
 
+/// The beginning of each sentence of `oshrun`.
+const SPEAKER: &str = "oshrun: ";
+
 /// The common part of all jobs of a command.
 #[derive(Clone)]
 pub(super) struct JobUnderSim {
@@ -82,8 +85,8 @@ impl JobUnderSim {
         let job = captured::whole(&mut command);
         let job = job.map_err(|error| Error::new("oshrun cannot be started").because(error))?;
         let program = self.program[0].display().to_string();
-        if job.status.code().is_some_and(|status| NOT_RUN.contains(&status)) {
-            return Err(not_run(&program, &job.messages));
+        if let Some(said) = job.status.code().and_then(|status| words_of_not_run(status, &job.messages)) {
+            return Err(not_run(&program, &said));
         }
         if self.race
             && let Some(error) = unwatched(&program, &job.messages)
@@ -98,9 +101,39 @@ impl JobUnderSim {
     }
 }
 
+/// Words of `oshrun` about a program that it cannot run, about one that the system does not start, and about limits of the host.
+const NOT_RUN_WORDS: [&str; 3] = ["cannot run ", "could not be started", "is too low for the PEs of this host"];
+/// Words of `oshrun` about a job that it has ended because its time was over.
+const HANG_WORDS: [&str; 2] = ["the job did not end within ", "(--timeout)"];
+
+/// The lines of launchers: of the one that runs the job, and of those that its PEs have started.
+fn launcher_lines(said: &str) -> impl Iterator<Item = &str> {
+    said.lines().filter_map(|line| line.strip_prefix(SPEAKER))
+}
+
+/// The words of `oshrun` about a program that it has not run, from their first line on. The status alone does not say so: it is also
+/// that of a program that ends with it, and then `oshrun` names the PE and the status.
+fn words_of_not_run(status: i32, said: &str) -> Option<String> {
+    let verdict = format!("; exit {status}");
+    if !NOT_RUN.contains(&status) || launcher_lines(said).any(|line| line.ends_with(&verdict)) {
+        return None;
+    }
+    let is_told = |line: &str| {
+        line.strip_prefix(SPEAKER).is_some_and(|line| NOT_RUN_WORDS.iter().any(|words| line.contains(words)))
+    };
+    let lines: Vec<&str> = said.lines().skip_while(|line| !is_told(line)).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// Whether `oshrun` has ended the job because its time was over. A program may end with the same status by itself.
+fn is_hang(status: Option<i32>, said: &str) -> bool {
+    let is_told = |line: &str| HANG_WORDS.iter().all(|words| line.contains(words));
+    status == Some(TIMED_OUT) && launcher_lines(said).any(is_told)
+}
+
 /// The words of `oshrun` about a program that it cannot run, as an error of this tool.
 fn not_run(program: &str, said: &str) -> Error {
-    retold(format!("{program} cannot be simulated"), "oshrun: ", said)
+    retold(format!("{program} cannot be simulated"), SPEAKER, said)
 }
 
 /// Words of the race detector about a job whose races it does not look for, and about a report that it cannot write.
@@ -134,12 +167,16 @@ impl SimulatedRun {
 
     /// Whether two runs have failed in the same way.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        self.job.status == other.job.status
+        self.job.status == other.job.status && self.is_hang() == other.is_hang()
+    }
+
+    fn is_hang(&self) -> bool {
+        is_hang(self.job.status.code(), &self.job.messages)
     }
 
     pub(super) fn in_words(&self) -> String {
         match self.job.status.code() {
-            Some(TIMED_OUT) => "the job hangs".into(),
+            _ if self.is_hang() => "the job hangs".into(),
             Some(status) => format!("exit status {status}"),
             None => self.job.status.to_string(),
         }
@@ -197,6 +234,25 @@ mod tests {
             .fix("did you mean ./hello?");
         assert_eq!(not_run("hello", &lines.join("\n")).to_string(), error.to_string());
         assert!(not_run("x", "oshrun: cannot run x\n").to_string().contains("because: cannot run x"));
+    }
+
+    #[test]
+    fn a_program_that_ends_with_a_status_of_the_launcher_has_run() {
+        let ended = |status: i32| {
+            format!("oshrun: PE 1 of 3 exited with status {status}; 2 other PEs stopped; exit {status}\n")
+        };
+        for status in NOT_RUN {
+            assert_eq!(words_of_not_run(status, &ended(status)), None);
+            // A launcher that the program has started may say so; then the program has run.
+            assert_eq!(words_of_not_run(status, &("oshrun: cannot run ./b\n".to_owned() + &ended(status))), None);
+            let (note, missing) = ("oshrun: note: 1\n", "oshrun: cannot run ./a\n  because: there is no such file");
+            assert_eq!(words_of_not_run(status, &[note, missing].concat()).as_deref(), Some(missing));
+            let unstarted = "oshrun: PE 0 of 3 could not be started: the system refused it";
+            assert_eq!(words_of_not_run(status, unstarted).as_deref(), Some(unstarted));
+            assert_eq!(words_of_not_run(1, missing), None);
+        }
+        let late = "oshrun: the job did not end within 2s (--timeout): 3 of 3 PEs stopped; exit 124\n";
+        assert!(is_hang(Some(124), late) && !is_hang(Some(124), &ended(124)) && !is_hang(Some(1), late));
     }
 
     #[test]
