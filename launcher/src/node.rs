@@ -77,6 +77,9 @@ const ROUNDS: usize = 7;
 
 /// Measures this machine, writes its description and says how far it predicts a barrier.
 pub fn calibrate(file: &Path) -> Result<String, Error> {
+    // A file that cannot be written is reported before the measurements.
+    let unwritten = results::unwritten(file, "choose another place");
+    results::try_path(file).map_err(unwritten)?;
     let node = discover("auto")?.node;
     let farthest = |machine: &NodeMachine| machine.line[LineDistance::Node as usize];
     // The processors of a virtual machine may move between two measurements. So lines are measured before the barriers and behind
@@ -97,7 +100,7 @@ pub fn calibrate(file: &Path) -> Result<String, Error> {
          # call. Distances that this machine does not have are those of the next nearer one; all else is assumed.\n{}",
         machine.write()
     );
-    results::write(file, text).map_err(results::unwritten(file, "choose another place"))?;
+    results::write(file, text).map_err(unwritten)?;
     let mut report = format!("{}\nwritten to {}\n", machine.describe(), file.display());
     let Some((least, median)) = together else {
         return Ok(report + "one processor: there is no barrier to compare with\n");

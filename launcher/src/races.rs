@@ -99,9 +99,12 @@ pub(crate) fn read(path: &Path) -> Result<ReportLines, Error> {
     Ok(reports)
 }
 
+/// The remedy for a page that cannot be written.
+pub(crate) const ELSEWHERE: &str = "name another file with --html";
+
 /// Writes the page of the races; `lead` says where they come from.
 pub(crate) fn write_page(races: &FoundRaces, lead: &str, sources: &[PathBuf], html: &Path) -> Result<(), Error> {
-    let unwritten = results::unwritten(html, "name another file with --html");
+    let unwritten = results::unwritten(html, ELSEWHERE);
     results::write(html, page::page(races, lead, sources)).map_err(unwritten)
 }
 

@@ -21,6 +21,7 @@ use oxshmem_os::process;
 
 use self::run::{JobUnderSim, SimulatedRun};
 use crate::races::{self, FoundRaces};
+use crate::results;
 use crate::scratch::Scratch;
 use crate::verdict::counted_as;
 
@@ -113,6 +114,10 @@ impl SimArgs {
         if self.race {
             races::require(program)?;
         }
+        // A page that cannot be written is reported before the first of many seeds.
+        if let Some(html) = &self.html {
+            results::try_path(html).map_err(results::unwritten(html, races::ELSEWHERE))?;
+        }
         let job = JobUnderSim::new(self)?;
         let begun = Instant::now();
         let left = SeedsLeft { first: self.first, numbers: 0..self.seeds };
@@ -157,10 +162,12 @@ impl SimArgs {
         if cut > 0 {
             let _ = writeln!(report, "\n{}", races::left_out(cut));
         }
+        let mut is_whole = true;
         if let Some(html) = &self.html {
             let lead = format!("{tried} seeds of {}.", self.program.join(OsStr::new(" ")).display());
-            races::write_page(&found_races, &lead, &[], html)?;
-            let _ = writeln!(report, "\npage: {}", html.display());
+            let written = races::write_page(&found_races, &lead, &[], html);
+            is_whole = written.is_ok();
+            report += &told_of_page(html, written);
         }
         if let Some((seed, outcome)) = &lowest {
             let words = self.words(*seed);
@@ -172,7 +179,7 @@ impl SimArgs {
                 (false, false) => shrink::explain(&job, &words, outcome)?,
             };
         }
-        Ok((report, failed.is_empty() && found_races.count() == 0 && cut == 0))
+        Ok((report, failed.is_empty() && found_races.count() == 0 && cut == 0 && is_whole))
     }
 
     /// Runs one job after the other.
@@ -212,6 +219,14 @@ impl SimArgs {
 /// In the place of the smallest run that fails: a job whose PE was killed fails whatever the network does.
 const AFTER_DEATH: &str = "With --death a PE is killed, and then no job ends with status 0: what counts is that it ends, with a sentence \
                            that says why. Leave --death out to have other failures explained.\n";
+
+/// The lines of the report about its page. What the seeds have found is told although there is no page.
+fn told_of_page(html: &Path, written: Result<(), Error>) -> String {
+    match written {
+        Ok(()) => format!("\npage: {}\n", html.display()),
+        Err(error) => format!("\nno page: {error}\n"),
+    }
+}
 
 /// A shorter time says nothing of how many seeds an hour has.
 const LONG: Duration = Duration::from_secs(10);
@@ -271,6 +286,8 @@ impl Drop for ScratchFile {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
 
     #[test]
@@ -279,6 +296,33 @@ mod tests {
         assert_eq!([left.next(), left.next()], [Some(u64::MAX), Some(0)]);
         left.numbers = 0..0;
         assert_eq!(left.next(), None);
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_written_is_told_before_the_first_seed_and_loses_no_report() {
+        let folder = TestFolder::new("sim-page");
+        let shown = folder.display().to_string();
+        // Its detector is taken to be in the program that the script starts, and nothing is run.
+        let arguments = SimArgs {
+            pes: 2,
+            nodes: None,
+            seeds: 1,
+            first: 0,
+            strategy: None,
+            death: false,
+            jobs: None,
+            timeout: 1,
+            keep_going: false,
+            no_story: true,
+            race: true,
+            html: Some(folder.to_path_buf()),
+            digests: false,
+            program: vec![folder.write_executable("script", "#!/bin/sh\n").into()],
+        };
+        let error = arguments.run().map(|_| ()).expect_err("it is a folder").to_string();
+        assert!(error.starts_with(&format!("{shown} cannot be written")), "{error}");
+        let late = told_of_page(&folder, races::write_page(&FoundRaces::default(), "", &[], &folder));
+        assert!(late.starts_with(&format!("\nno page: {shown} cannot be written\n")), "{late}");
     }
 
     #[test]

@@ -292,6 +292,10 @@ fn judged(report: Result<(String, bool), Error>) -> ExitCode {
 
 impl Simulate {
     fn run(self) -> Result<String, Error> {
+        const ELSEWHERE: &str = "choose another place for --svg";
+        if let Some(file) = &self.svg {
+            results::try_path(file).map_err(results::unwritten(file, ELSEWHERE))?;
+        }
         let (text, drawing) = match &self.node {
             Some(machine) => {
                 let pes = self.pes.map(|Sizes(sizes)| sizes);
@@ -300,7 +304,7 @@ impl Simulate {
             None => self.on_a_network()?,
         };
         if let Some(file) = &self.svg {
-            results::write(file, drawing).map_err(results::unwritten(file, "choose another place for --svg"))?;
+            results::write(file, drawing).map_err(results::unwritten(file, ELSEWHERE))?;
         }
         Ok(text)
     }
