@@ -64,7 +64,7 @@ pub fn svg(title: &str, hue: usize, samples: &Distribution) -> String {
         let at = across(value);
         let label = format!("{percent} %: {}", time(value));
         let width = 6.6 * label.chars().count() as f64;
-        let start = (at - width / 2.0).clamp(LEFT, right - width);
+        let start = (at - width / 2.0).clamp(LEFT, (right - width).max(LEFT));
         let _ = write!(svg, "<path class=\"percentile\" d=\"M{at:.1} {TOP}V{floor}\"/>");
         // Labels that would touch the one before are left to the table.
         if start >= free {
@@ -100,6 +100,13 @@ mod tests {
         assert_eq!(svg.matches("<rect").count(), samples.buckets.len());
         assert_eq!(svg.matches("class=\"percentile\"").count(), 3);
         assert!(svg.contains("19800 samples<"), "{svg}");
+    }
+
+    #[test]
+    fn a_label_that_is_wider_than_the_drawing_begins_at_its_left_edge() {
+        let samples = Distribution::new(&[(100, 10)]).expect("there are samples");
+        let samples = Distribution { percentiles: vec![(50.0, 1e300)], ..samples };
+        assert!(svg("a put", 0, &samples).contains("class=\"small\""));
     }
 
     #[test]
