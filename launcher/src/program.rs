@@ -1,6 +1,6 @@
 //! Which file a program name means, and why it cannot be run if it cannot.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,9 @@ pub(crate) const NOT_FOUND: i32 = 127;
 /// The shell's exit status for a program that is there and cannot be started.
 pub(crate) const NOT_EXECUTABLE: i32 = 126;
 
+/// The folders in which execvp(3) looks without a PATH.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
 /// The file to execute. Names with a slash are taken as they are (from `wdir`, where the PE will run), others are
 /// looked up in `path`, which is our own PATH unless the PEs get another one.
 pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>, path: Option<&OsStr>) -> Result<PathBuf, Unusable> {
@@ -31,7 +34,7 @@ pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>, path: Option<&OsStr>) -
         // A link keeps its name: a script finds its neighbours, or its task, by the name that it was called by.
         return Ok(if wdir.is_some() { std::path::absolute(&file).unwrap_or(file) } else { file });
     }
-    let path = path.map(OsStr::to_os_string).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+    let path = search_path(path, std::env::var_os("PATH"));
     let mut refused = None;
     for folder in std::env::split_paths(&path) {
         // A relative folder is one below that of the PE, and one without a name is that itself. With a slash in the file's name the
@@ -45,6 +48,11 @@ pub(crate) fn resolve(name: &OsStr, wdir: Option<&Path>, path: Option<&OsStr>) -
         }
     }
     Err(refused.unwrap_or_else(|| not_in_path(name, wdir.unwrap_or(Path::new(".")))))
+}
+
+/// The folders of programs: those of the PEs, else our own, else those of execvp(3), as where no PATH is set.
+fn search_path(path: Option<&OsStr>, own: Option<OsString>) -> OsString {
+    path.map(OsStr::to_os_string).or(own).unwrap_or_else(|| DEFAULT_PATH.into())
 }
 
 fn usable(file: &Path, name: &OsStr) -> Result<(), Unusable> {
@@ -186,6 +194,16 @@ mod tests {
         // One that can be executed is, whatever it is called.
         let script = folder.write_executable("run.py", "#!/bin/sh\n");
         assert!(resolve(script.as_os_str(), None, None).is_ok());
+    }
+
+    #[test]
+    fn without_a_path_programs_are_looked_for_as_the_system_does() {
+        let [pes, own] = ["/pes", "/own"].map(OsString::from);
+        assert_eq!(search_path(Some(&pes), Some(own.clone())), pes);
+        assert_eq!(search_path(None, Some(own.clone())), own);
+        assert_eq!(search_path(None, Some(OsString::new())), "");
+        let found = resolve("sh".as_ref(), None, Some(&search_path(None, None)));
+        assert!(found.is_ok_and(|file| file.ends_with("bin/sh")));
     }
 
     #[test]
