@@ -26,6 +26,7 @@ use oxshmem_profile::totals;
 
 use crate::machine::helper;
 use crate::plan::{ProgramSpec, RecordingPlan};
+use crate::wrapper::quoted;
 use crate::{results, say, screen};
 use places::ProgramPlaces;
 
@@ -36,16 +37,28 @@ const REPORT: &str = "profile.html";
 /// The loader's variable that names libraries to load first.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// Makes the folder of the records.
+/// Makes the folder of the records, and tries whether the timeline can be written: behind the job it would be too late.
 pub(crate) fn prepare(recording: &RecordingPlan) -> Result<(), Error> {
     library()?;
+    make_places(recording)
+}
+
+fn make_places(recording: &RecordingPlan) -> Result<(), Error> {
     let folder = &recording.folder;
     let unwritable = |error| {
         Error::new(format!("{} cannot be used for records of the job", folder.display()))
             .because(error)
             .fix("name a directory of your own: oshrun --profile=DIR, or --trace=FILE in such a directory")
     };
-    results::folder(folder).map_err(unwritable)
+    results::folder(folder).map_err(unwritable)?;
+    // The file may lie in a folder that was made for the records.
+    let tried = recording.trace.as_ref().map_or(Ok(()), |file| {
+        results::try_path(file).map_err(results::unwritten(file, "choose another place for --trace"))
+    });
+    tried.inspect_err(|_| {
+        // It stays if there is something in it.
+        let _ = fs::remove_dir(folder);
+    })
 }
 
 /// Removes what an earlier job has left in the folder: its records, and the report that a new profile is about to replace.
@@ -94,10 +107,12 @@ fn loadable(library: &Path) -> Result<(), Error> {
 /// Shows what has been recorded. However the job ended, there may be records. `false`: something that was asked for is lost.
 /// `status`: the exit status of the job.
 pub(crate) fn conclude(recording: &RecordingPlan, status: i32) -> bool {
+    let mut is_timeline_lost = false;
     let is_whole = match RecordedJob::read(&recording.folder) {
         Ok(Some(job)) => {
             let shown = recording.profile.then(|| show(&job, &recording.folder).map(|text| say_text(&text)));
             let written = recording.trace.as_ref().map(|file| timeline::write(&job, file).map(|text| say(&text)));
+            is_timeline_lost = written.as_ref().is_some_and(Result::is_err);
             let outcomes = [shown, written].into_iter().flatten();
             let failures = outcomes.filter_map(Result::err).inspect(|error| say(&error.to_string())).count();
             failures == 0 && job.unrecorded == 0
@@ -115,11 +130,21 @@ pub(crate) fn conclude(recording: &RecordingPlan, status: i32) -> bool {
         }
     };
     if !recording.profile {
-        remove_records(&recording.folder);
-        // It is not empty if another program has put something there.
-        let _ = fs::remove_dir(&recording.folder);
+        leave_records(&recording.folder, is_timeline_lost);
     }
     is_whole
+}
+
+/// The end of records that were only for a timeline. Without it they are all that is left of the job.
+fn leave_records(folder: &Path, is_timeline_lost: bool) {
+    if is_timeline_lost {
+        let (shown, word) = (folder.display(), quoted(folder.as_os_str()));
+        say(&format!("note: the records of the job stay in {shown}: `oxshmem profile {word}` summarises them"));
+    } else {
+        remove_records(folder);
+        // It is not empty if another program has put something there.
+        let _ = fs::remove_dir(folder);
+    }
 }
 
 /// A folder without a record: no PE has opened one.
@@ -166,7 +191,33 @@ fn say_text(text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
+
+    #[test]
+    fn a_timeline_that_cannot_be_written_is_told_before_the_job() {
+        let folder = TestFolder::new("trace-places");
+        let tried = |profile: Option<&str>, file: &str| {
+            let (records, trace) = (folder.join(profile.unwrap_or("t.json.records")), Some(folder.join(file)));
+            make_places(&RecordingPlan { folder: records, profile: profile.is_some(), trace, events: 1 })
+        };
+        let error = tried(None, "").expect_err("it is a folder").to_string();
+        assert!(error.contains("cannot be written") && error.contains("--trace"), "{error}");
+        assert!(tried(None, "no/t.json").is_err() && !folder.join("t.json.records").exists());
+        assert!(tried(Some("new/p"), "new/t.json").is_ok() && !folder.join("new/t.json").exists());
+        assert!(tried(None, "t.json").is_ok() && folder.join("t.json.records").is_dir());
+    }
+
+    #[test]
+    fn records_go_with_the_timeline_and_stay_without_it() {
+        let folder = TestFolder::new("trace-records");
+        let record = folder.write(format!("records/pe0.{ENDING}"), "x");
+        leave_records(&folder.join("records"), true);
+        assert!(record.exists());
+        leave_records(&folder.join("records"), false);
+        assert!(!folder.join("records").exists());
+    }
 
     #[test]
     fn a_library_whose_path_the_loader_would_take_apart_is_refused() {
