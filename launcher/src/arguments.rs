@@ -14,7 +14,7 @@ use clap::{Args, CommandFactory, Parser};
 use oxshmem_base::Error;
 use oxshmem_os::process;
 
-use crate::arguments::advice::{behind_a_colon, stray_count};
+use crate::arguments::advice::{behind_a_colon, stray_count, unshown_output};
 use crate::arguments::prepared::{PreparedWords, SwallowedWord, is_called, prepared};
 use crate::arguments::values::{Hosts, host_list, number_of_pes, seconds, stdin, unset, variable};
 use crate::arguments::waiting::WaitingOptions;
@@ -201,6 +201,7 @@ impl JobPlan {
         let first = prepared(sections.next().unwrap_or_default(), OshrunOptions::command())?;
         let PreparedWords { words, hint, mut swallowed } = first;
         let options = OshrunOptions::try_parse_from(words)?;
+        unshown_output(&options)?;
         let mut apps = vec![options.app];
         for section in sections {
             let next = prepared(section, NextApp::command())?;

@@ -34,6 +34,7 @@ pub mod wrapper;
 mod captured;
 mod fold;
 mod input;
+mod kept_output;
 mod layout;
 mod leftovers;
 mod line_ends;

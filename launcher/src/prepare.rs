@@ -19,7 +19,7 @@ use crate::profile::{self, gathering};
 use crate::program::{self, NOT_EXECUTABLE, NOT_FOUND, Unusable};
 use crate::verdict::counted_as;
 use crate::wrapper::quoted;
-use crate::{input, linked, results};
+use crate::{input, kept_output, linked, results};
 
 /// The program and the environment of every PE of a host, found before the first one starts.
 pub(crate) struct Prepared {
@@ -108,6 +108,9 @@ impl Prepared {
     /// Starts PE `pe`, which is the host's number `local`.
     pub(crate) fn start(&self, pe: u32, local: usize, mark: &str) -> Result<Started, Unusable> {
         let app = self.apps[pe as usize] as usize;
+        if local == 0 {
+            self.clear_output();
+        }
         let streams = self.streams(pe)?;
         let mut program = self.plan().programs[app].clone();
         if !self.directly {
@@ -125,6 +128,15 @@ impl Prepared {
             .map_err(|error| unstartable(error, program.wdir.as_deref(), here, self.files()))
     }
 
+    /// Removes what earlier jobs have left in the folder of the PEs' output. A job that cannot start leaves it alone, so this comes with
+    /// the first PE of the host. The folder may be one of several hosts, of which another one has begun already: then files of the
+    /// job's own PEs stay for these to replace.
+    fn clear_output(&self) {
+        if let Some(folder) = &self.plan().output_dir {
+            kept_output::clear(folder, if self.directly { 0 } else { self.plan().size() });
+        }
+    }
+
     fn streams(&self, pe: u32) -> Result<Streams, Unusable> {
         let plan = self.plan();
         let stdin = match (self.directly, plan.stdin) {
@@ -135,10 +147,11 @@ impl Prepared {
         };
         if let Some(folder) = &plan.output_dir {
             let file = |stream| {
-                let path = folder.join(format!("pe.{pe}.{stream}"));
+                let path = kept_output::path(folder, pe, stream);
                 results::fresh(&path).map_err(|error| unwritable(&path, &error))
             };
-            let files = Some([file("out")?, file("err")?]);
+            let [out, err] = kept_output::STREAMS;
+            let files = Some([file(out)?, file(err)?]);
             return Ok(Streams { stdin, stdout: Stdio::piped(), stderr: Stdio::piped(), files, at_once: false });
         }
         let shown = plan.only.as_ref().is_none_or(|only| only.contains(pe));

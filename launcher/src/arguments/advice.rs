@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use oxshmem_base::Error;
 
 use super::values::number_of_pes;
-use super::{Refusal, is_option};
+use super::{OshrunOptions, Refusal, is_option};
 
 /// Options of other launchers (Hydra, Open MPI's, Slurm's), and what stands for them here.
 const FOREIGN: &[(&[&str], &str)] = &[
@@ -141,5 +141,23 @@ fn program_words(command: &[OsString]) -> &[OsString] {
     match script {
         Some(place) if is_python => &command[..place + 2],
         _ => &command[..1],
+    }
+}
+
+/// Refuses options for output that is shown where it goes to files as it is.
+pub(super) fn unshown_output(options: &OshrunOptions) -> Result<(), Error> {
+    let named = [
+        (options.label, "--label"),
+        (options.tag_output, "--tag-output"),
+        (options.timestamp_output, "--timestamp-output"),
+        (options.only.is_some(), "--only"),
+    ];
+    match named.iter().find(|(is_named, _)| *is_named) {
+        Some((_, option)) if options.output_dir.is_some() => {
+            Err(Error::new(format!("{option} is about output that is shown, and --output-dir shows none"))
+                .because("--output-dir writes what each PE prints to files of its own, byte for byte")
+                .fix("leave one out"))
+        }
+        _ => Ok(()),
     }
 }
