@@ -19,7 +19,7 @@ use crate::profile::{self, gathering};
 use crate::program::{self, NOT_EXECUTABLE, NOT_FOUND, Unusable};
 use crate::verdict::counted_as;
 use crate::wrapper::quoted;
-use crate::{input, kept_output, linked, results};
+use crate::{input, kept_output, linked, results, screen};
 
 /// The program and the environment of every PE of a host, found before the first one starts.
 pub(crate) struct Prepared {
@@ -158,7 +158,9 @@ impl Prepared {
         let plain = plan.label == Label::None && !plan.timestamps;
         // A PE alone may write to the terminal or file itself: not a byte is touched. Only the launcher is in the foreground.
         let is_stopped = || process::stops_writers(&io::stdout()) || process::stops_writers(&io::stderr());
-        let alone = self.directly && plan.size() == 1 && plain && !is_stopped();
+        // Its writes would fail where there is no room, and the launcher's wait.
+        let loses = || screen::is_nonblocking(&io::stdout()) || screen::is_nonblocking(&io::stderr());
+        let alone = self.directly && plan.size() == 1 && plain && !is_stopped() && !loses();
         let stream = || match shown {
             false => Stdio::null(),
             true if alone => Stdio::inherit(),

@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 use std::time::Duration;
@@ -192,6 +193,17 @@ pub(crate) fn write_all(mut sink: impl Write, mut bytes: &[u8]) -> io::Result<()
     Ok(())
 }
 
+/// Whether writes to a stream fail while it has no room, as another process that shares it may have wished. Most programs lose what
+/// they write then; [`write_all`] does not.
+pub(crate) fn is_nonblocking(stream: &impl AsFd) -> bool {
+    let number = stream.as_fd().as_raw_fd();
+    let about = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap_or_default();
+    let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
+    // The kernel writes them in octal digits.
+    let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & libc::O_NONBLOCK != 0)
+}
+
 /// Waits a moment if the error will pass.
 fn wait_out(error: io::Error) -> io::Result<()> {
     match error.kind() {
@@ -228,6 +240,15 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             self.tries += 1;
             if self.tries.is_multiple_of(2) { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+        }
+    }
+
+    #[test]
+    fn a_stream_that_does_not_wait_is_known() {
+        let (ours, _theirs) = std::os::unix::net::UnixStream::pair().expect("two sockets");
+        for wish in [true, false] {
+            ours.set_nonblocking(wish).expect("our socket");
+            assert_eq!(is_nonblocking(&ours), wish);
         }
     }
 
