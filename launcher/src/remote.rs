@@ -53,6 +53,8 @@ pub(crate) struct RemoteAgent {
     /// It owes the answer to a census.
     pub(crate) counts: bool,
     pub(crate) pulse: Pulse<Instant>,
+    /// When it is no longer waited for, once its hosts are done.
+    pub(crate) farewell: Option<Instant>,
     orders: Option<mpsc::UnboundedSender<Vec<u8>>>,
     abandon: Option<oneshot::Sender<String>>,
 }
@@ -76,6 +78,7 @@ impl RemoteAgent {
             fenced: false,
             counts: false,
             pulse: Pulse::new(limit, Instant::now()),
+            farewell: None,
             orders: Some(orders),
             abandon: Some(abandon),
         };
@@ -117,6 +120,7 @@ impl RemoteAgent {
     /// Nothing more will come.
     pub(crate) fn over(&mut self) {
         self.orders = None;
+        self.farewell = None;
         self.fenced = false;
         self.counts = false;
         self.pes.clear();

@@ -4,6 +4,7 @@
 //! The launcher is a subtree with the user's wishes on top, an agent is one with a pipe on top.
 
 mod branches;
+mod limits;
 
 use std::collections::VecDeque;
 use std::os::unix::process::ExitStatusExt;
@@ -15,12 +16,13 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use crate::link::frame::{self, AgentOrder, AgentReport, HostPes, JobDescription};
-use crate::link::pulse::{Need, Pulse};
+use crate::link::pulse::Pulse;
 use crate::output;
 use crate::pmi::{JobEffect, PmiServer};
 use crate::prepare::Prepared;
 use crate::processes::{Outlet, Processes};
 use crate::remote::{AgentEvent, RemoteAgent};
+use crate::runtime::at;
 use crate::signals::SignalWish;
 use crate::watch::Event;
 use branches::branches;
@@ -127,12 +129,14 @@ impl Subtree {
             if let Some(report) = self.ready.pop_front() {
                 return report;
             }
+            let farewell = self.first_farewell();
             tokio::select! {
                 Some((i, event)) = self.events.recv() => self.process_event(i, event),
                 Some((index, news)) = self.news.recv() => self.branch_news(index, news),
                 Some(report) = self.side.recv() => self.ready.push_back(report),
                 () = self.processes.written(), if self.finishing => self.end(),
                 _ = self.look.tick(), if !self.remotes.is_empty() => self.look_at_branches(),
+                () = at(farewell) => self.dismiss_branches(),
             }
         }
     }
@@ -328,6 +332,7 @@ impl Subtree {
             _ => {}
         }
         self.ready.push_back(report);
+        self.limit_farewell(index);
         if is_end {
             self.look_for_stuck_fence();
         }
@@ -368,25 +373,8 @@ impl Subtree {
             self.ready.push_back(AgentReport::Counted);
         }
     }
-
-    fn look_at_branches(&mut self) {
-        let now = Instant::now();
-        let limit = self.description.plan.places.host_timeout;
-        let waits = self.description.plan.places.waiting.is_some();
-        for remote in self.remotes.iter_mut().filter(|remote| !remote.is_over()) {
-            match remote.pulse.need(now) {
-                // The way to an agent that waits has a limit of its own.
-                Need::GiveUp if !remote.greeted && waits => {}
-                Need::GiveUp if remote.greeted => remote.give_up(format!("nothing has come from it for {limit:?}")),
-                Need::GiveUp => remote.give_up(format!(
-                    "the remote shell has neither answered nor failed within {limit:?} (--host-timeout)"
-                )),
-                Need::Beat if remote.greeted => remote.send(&AgentOrder::Beat),
-                Need::Beat | Need::Nothing => {}
-            }
-        }
-    }
 }
+
 /// The note about work that has ended with its job.
 fn left_behind(processes: usize) -> String {
     let what =
