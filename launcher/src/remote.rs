@@ -228,14 +228,25 @@ fn is_turned_away(status: ExitStatus, said: &str) -> bool {
     status.code() == Some(SSH_FAILED) && said.lines().any(is_it)
 }
 
+/// A remote shell. Unless it has been waited for, what it has started ends with it, also where the launcher leaves.
+struct RemoteShell(Child);
+
+impl Drop for RemoteShell {
+    fn drop(&mut self) {
+        child::kill_group(&self.0);
+    }
+}
+
 /// One conversation with an agent, from its greeting to the end.
 async fn converse(
-    mut child: Child,
+    child: Child,
     words: &[String],
     opening: &mut Option<AgentOpening>,
     abandoned: &mut oneshot::Receiver<String>,
     news: &impl Fn(AgentEvent),
 ) -> ConversationEnd {
+    let mut shell = RemoteShell(child);
+    let child = &mut shell.0;
     let stdin = child.stdin.take().expect("it was asked for");
     let mut stdout = child.stdout.take().expect("it was asked for");
     let stderr = child.stderr.take().expect("it was asked for");
@@ -256,11 +267,10 @@ async fn converse(
         why = &mut *abandoned => Err(why.unwrap_or_default()),
     };
     if found.is_err() {
-        // It may already be gone.
-        let _ = child.start_kill();
+        child::kill_group(child);
     }
     let ended = tokio::time::timeout(AFTERMATH, child.wait()).await;
-    drop(child);
+    drop(shell);
     let said = match tokio::time::timeout(AFTERMATH, said).await {
         Ok(Ok(said)) => said,
         _ => String::new(),

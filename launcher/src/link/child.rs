@@ -2,10 +2,10 @@
 
 use std::process::Stdio;
 
-use oxshmem_os::process;
+use oxshmem_os::{process, signals};
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
 use super::frame::Frames;
@@ -17,6 +17,19 @@ pub(crate) fn piped(command: &mut Command) -> &mut Command {
     // SAFETY: the closure runs in the forked child and makes one system call.
     unsafe {
         command.pre_exec(process::die_with_parent)
+    }
+}
+
+/// Kills a process that [`piped`] has made, with everything that it has started and that has not left its group (`setsid`).
+///
+/// The group is there since the start of the process, because Ctrl-C is not for it. So this changes nothing about who may read
+/// the terminal. A sweep by the job's mark would find those who have left the group, too, but agents of other hosts that are reached through
+/// this machine carry the same mark, and so do connections that ssh keeps for later jobs (`ControlPersist`).
+pub(crate) fn kill_group(child: &Child) {
+    // A child that has been waited for has no number any more, which may then be that of a stranger's group.
+    if let Some(group) = child.id() {
+        // All members may be gone, or belong to another user, as those of `sudo`.
+        let _ = signals::signal_group(group, libc::SIGKILL);
     }
 }
 
