@@ -14,7 +14,7 @@ use std::time::Duration;
 use oxshmem_base::{Error, file};
 use oxshmem_flight::report::{self, Certainty};
 use oxshmem_flight::{Witness, sockets};
-use oxshmem_os::descriptors;
+use oxshmem_os::{descriptors, kernel_text};
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
@@ -23,6 +23,8 @@ pub use jobs::{jobs, meant};
 
 /// How long a launcher may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long one that is stopped may take, if who asks does not wait until it goes on.
+const MOMENT: Duration = Duration::from_secs(1);
 /// The pause after a connection that could not be accepted.
 const AGAIN: Duration = Duration::from_millis(100);
 /// No view of a job is longer: one of 1,024 PEs takes less than 4 MiB.
@@ -142,14 +144,79 @@ fn bind(name: &str) -> io::Result<tokio::net::UnixListener> {
 
 /// Asks a job what it does.
 pub fn view(job: u32) -> Result<JobView, Error> {
-    let silent = |why: &dyn std::fmt::Display| Error::new(format!("job {job} does not answer")).because(why);
-    let ask = || {
+    view_within(job, PATIENCE)
+}
+
+/// The same for one who asks once, and need not see a job go on that is stopped.
+pub(crate) fn view_at_once(job: u32) -> Result<JobView, Error> {
+    view_within(job, MOMENT)
+}
+
+/// `of_stopped`: how long a job that is stopped may take to go on and answer.
+fn view_within(job: u32, of_stopped: Duration) -> Result<JobView, Error> {
+    let unanswered = || Error::new(format!("job {job} does not answer"));
+    let reached = || {
         let stream = jobs::socket(job)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        file::bounded(stream, LONGEST)
+        let launcher = descriptors::peer_pid(&stream)?;
+        let patience = if launcher.is_some_and(is_stopped) { of_stopped } else { PATIENCE };
+        stream.set_read_timeout(Some(patience))?;
+        Ok((stream, launcher))
     };
-    let text = ask().map_err(|error| silent(&error))?;
+    let (stream, launcher) = reached().map_err(|error: io::Error| unanswered().because(error))?;
+    let text = file::bounded(stream, LONGEST).map_err(|error| explained(unanswered(), &error, launcher))?;
     serde_json::from_slice(&text).map_err(|error| {
-        silent(&format!("what it says cannot be read: {error}")).fix("use the oxshmem that belongs to the job's oshrun")
+        unanswered()
+            .because(format!("what it says cannot be read: {error}"))
+            .fix("use the oxshmem that belongs to the job's oshrun")
     })
+}
+
+/// Why there is no answer. `launcher`: the process that owes it.
+fn explained(unanswered: Error, error: &io::Error, launcher: Option<u32>) -> Error {
+    // The kernel gives the first of them at the end of a limit.
+    let is_silent = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+    match launcher.filter(|&launcher| is_silent && is_stopped(launcher)) {
+        Some(launcher) => unanswered
+            .because("its oshrun is stopped")
+            .fix(format!("continue it with fg or kill -CONT {launcher}, and ask again")),
+        None if is_silent => unanswered
+            .because(format!("nothing has come within {} s", PATIENCE.as_secs()))
+            .fix("ask again; a machine with many more processes than processors may take long"),
+        None => unanswered.because(error),
+    }
+}
+
+/// Whether a signal has stopped a process, as Ctrl-Z does.
+fn is_stopped(pid: u32) -> bool {
+    let stat = kernel_text::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|fields| fields.starts_with('T'))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::process::Command;
+
+    use oxshmem_os::signals::Process;
+
+    use super::*;
+
+    #[test]
+    fn a_job_that_is_stopped_is_to_be_continued() {
+        let mut child = Command::new("sleep").arg("600").spawn().expect("sleep starts");
+        let (pid, process) = (child.id(), Process::hold(child.id()).expect("our child"));
+        let why = |kind: ErrorKind| explained(Error::new("no answer"), &kind.into(), Some(pid)).to_string();
+        assert!(why(ErrorKind::WouldBlock).contains("nothing has come within 10 s"));
+        process.signal(libc::SIGSTOP).expect("our child");
+        while !is_stopped(pid) {
+            std::thread::yield_now();
+        }
+        for kind in [ErrorKind::WouldBlock, ErrorKind::TimedOut] {
+            let told = why(kind);
+            assert!(told.contains("its oshrun is stopped") && told.contains(&format!("kill -CONT {pid}")), "{told}");
+        }
+        assert!(!why(ErrorKind::ConnectionReset).contains("stopped"), "it has answered that it does not answer");
+        child.kill().expect("our child");
+        child.wait().expect("our child");
+    }
 }

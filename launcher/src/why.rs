@@ -51,7 +51,7 @@ impl ExplainedView {
 impl WhyArgs {
     /// The picture.
     pub fn run(&self) -> Result<String, Error> {
-        let mut view = ask::view(ask::meant(self.job)?)?;
+        let mut view = ask::view_at_once(ask::meant(self.job)?)?;
         if self.json {
             return Ok(serde_json::to_string_pretty(&ExplainedView::new(view))
                 .expect("numbers and words have a JSON form")

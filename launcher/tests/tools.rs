@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use launch::{Ended, ended, full_device, unread_pipe};
+use launch::{Ended, Running, ended, full_device, is_stopped, send, unread_pipe, until};
 use oxshmem_test_folder::TestFolder;
 
 /// An installation with a header and a library of our own, and the wrapper under this name.
@@ -199,4 +199,19 @@ fn cargo_oxrun_builds_and_runs_a_job() {
     let ended = run(&["-n", "2", "--offline", "--label", "--", "-n", "x"]).expect(0);
     assert_eq!(ended.sorted(), ["[0] [\"-n\", \"x\"]", "[1] [\"-n\", \"x\"]"]);
     run(&["--example", "none", "--offline"]).expect(101).says(&["cargo build has failed"]);
+}
+
+#[test]
+fn why_says_that_a_job_is_stopped() {
+    let job = Running::script(1, "echo $$ > $HERE/pe.0; exec sleep 600");
+    job.pids(1);
+    send("TSTP", job.pid());
+    until("the job has stopped", || is_stopped(job.pid()));
+    let name = job.pid().to_string();
+    let why = || ended(Command::new(env!("CARGO_BIN_EXE_oxshmem")).args(["why", &name]));
+    why().expect(2).says(&["its oshrun is stopped", &format!("fg or kill -CONT {name}")]);
+    send("CONT", job.pid());
+    assert!(why().expect(0).stdout.contains("PE 0"));
+    send("TERM", job.pid());
+    job.wait().expect(143);
 }
