@@ -126,6 +126,10 @@ fn words(
             most.trim()
         ));
     }
+    if had("os error 99") && here.host == there.host {
+        // EADDRNOTAVAIL: the kernel finds no way to an address of its own, as in a network namespace that nobody has set up.
+        return error.fix("bring the interface up by which the host reaches itself (ip link set lo up)");
+    }
     if here.host == there.host {
         // No firewall and no choice of an interface stands between the PEs of one host.
         let look = if look.is_empty() { "see whether that PE is stopped, or the host overloaded; " } else { look };
@@ -202,6 +206,8 @@ mod tests {
         assert!(say("Connection refused (os error 111)").contains("has ended"));
         let mute = say("it takes the connection and does not answer");
         assert!(mute.contains("is stopped") && mute.contains("ulimit -n"), "{mute}");
+        let down = say("Cannot assign requested address (os error 99)");
+        assert!(down.contains("ip link set lo up") && !down.contains("is stopped"), "{down}");
         assert!(say("it hangs up during the handshake").contains("does not belong to this job"));
     }
 
