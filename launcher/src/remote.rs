@@ -53,6 +53,8 @@ pub(crate) struct RemoteAgent {
     /// It owes the answer to a census.
     pub(crate) counts: bool,
     pub(crate) pulse: Pulse<Instant>,
+    /// How many agents there are from it downwards to the last.
+    pub(crate) depth: u32,
     /// When it is no longer waited for, once its hosts are done.
     pub(crate) farewell: Option<Instant>,
     orders: Option<mpsc::UnboundedSender<Vec<u8>>>,
@@ -78,6 +80,7 @@ impl RemoteAgent {
             fenced: false,
             counts: false,
             pulse: Pulse::new(limit, Instant::now()),
+            depth: 1,
             farewell: None,
             orders: Some(orders),
             abandon: Some(abandon),

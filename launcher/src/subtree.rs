@@ -25,7 +25,7 @@ use crate::remote::{AgentEvent, RemoteAgent};
 use crate::runtime::at;
 use crate::signals::SignalWish;
 use crate::watch::Event;
-use branches::branches;
+use branches::{branches, depth};
 
 pub(crate) struct Subtree {
     description: Rc<JobDescription>,
@@ -114,7 +114,9 @@ impl Subtree {
         for group in branches(host_pes) {
             let index = self.remotes.len();
             let tell = self.tell.clone();
-            self.remotes.push(RemoteAgent::start(index, &self.description, group.to_vec(), self.host, tell));
+            let mut remote = RemoteAgent::start(index, &self.description, group.to_vec(), self.host, tell);
+            remote.depth = depth(group);
+            self.remotes.push(remote);
         }
     }
 

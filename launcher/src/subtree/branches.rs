@@ -10,17 +10,18 @@ pub(super) fn branches(host_pes: &[HostPes]) -> Vec<&[HostPes]> {
     (0..count).map(|i| &host_pes[cut(i)..cut(i + 1)]).collect()
 }
 
+/// How many agents there are from the first of these hosts down to the last.
+pub(super) fn depth(host_pes: &[HostPes]) -> u32 {
+    match host_pes {
+        [] => 0,
+        [_, below @ ..] => 1 + branches(below).into_iter().map(depth).max().unwrap_or(0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    fn depth(host_pes: &[HostPes]) -> usize {
-        match host_pes {
-            [] => 0,
-            [_, below @ ..] => 1 + branches(below).into_iter().map(depth).max().unwrap_or(0),
-        }
-    }
 
     proptest! {
         #[test]

@@ -8,7 +8,7 @@ use super::Subtree;
 use crate::link::frame::AgentOrder;
 use crate::link::pulse::Need;
 
-/// How long an agent may take to go when all of its hosts are done.
+/// How long an agent without others below it may take to go when its host is done.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 impl Subtree {
@@ -34,12 +34,13 @@ impl Subtree {
     /// Limits the farewell of an agent that has no host left.
     ///
     /// The last report of a host is that it is done, so nothing is missing then. The pipe may still be open for ever: what a login script has
-    /// started in the background holds it as long as it runs.
+    /// started in the background holds it as long as it runs. An agent may have to give up others first, and would leave their remote
+    /// shells behind if it were ended meanwhile. So its limit is longer by one for each level below.
     pub(super) fn limit_farewell(&mut self, index: usize) {
         let remote = &mut self.remotes[index];
         // Between us and an agent that waits there is no shell, and it ends with the job's status only if it goes by itself.
         if remote.hosts.is_empty() && self.description.plan.places.waiting.is_none() {
-            remote.farewell.get_or_insert(Instant::now() + FAREWELL);
+            remote.farewell.get_or_insert(Instant::now() + remote.depth * FAREWELL);
         }
     }
 
