@@ -51,11 +51,21 @@ fn a_task_of_another_tool_is_told() {
 #[test]
 fn an_error_of_one_job_ends_all_seeds_of_a_simulation() {
     let folder = TestFolder::new("sim");
-    // The first job ends as one whose program is not there, and all others end well.
-    let script = format!("mkdir {}/once 2>/dev/null && exit 127; true", folder.display());
+    // The first job ends well, and takes the program away.
+    let program = folder.write_executable("once", "#!/bin/sh\nrm -- \"$0\"\n");
     let mut sim = Command::new("timeout");
     sim.args(["60", env!("CARGO_BIN_EXE_oxshmem"), "sim", "-n", "1", "--seeds", "1000000", "--jobs", "2"]);
-    ended(sim.args(["sh", "-c", &script])).expect(2).says(&["sh cannot be simulated"]);
+    ended(sim.arg(&program)).expect(2).says(&["once cannot be simulated"]);
+}
+
+/// A shell in the program gives the first of these for a command that it does not find, and `timeout` the last one.
+#[test]
+fn a_status_of_the_launcher_may_be_the_programs_own_in_a_simulation() {
+    for status in ["127", "126", "124"] {
+        let mut sim = Command::new(env!("CARGO_BIN_EXE_oxshmem"));
+        sim.args(["sim", "-n", "1", "--seeds", "2", "--no-story", "sh", "-c", &format!("exit {status}")]);
+        ended(&mut sim).expect(1).says(&[&format!("seed 0: exit status {status}")]);
+    }
 }
 
 #[test]
