@@ -57,9 +57,15 @@ pub(crate) fn count_output(output: &Output, shown: impl Fn(&str) -> bool) -> Out
     Ok(counts)
 }
 
-/// The names of the tests that failed, as their program lists them before its summary.
+/// The names of the tests that failed, as their program lists them before its summary. Programs that are PEs of a test have lists of their
+/// own in its output.
 fn failed_tests(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))
+    let failed = outermost_summaries(text).into_iter().filter(|line| line.starts_with("test result: FAILED"));
+    failed.flat_map(|line| {
+        let before = &text[..line.as_ptr().addr() - text.as_ptr().addr()];
+        let (_, names) = before.rsplit_once("failures:\n").unwrap_or_default();
+        names.lines().map(str::trim).filter(|name| !name.is_empty())
+    })
 }
 
 /// The words with which a failed test has ended, and what it printed before if there are none.
@@ -125,7 +131,10 @@ mod tests {
 
     #[test]
     fn failed_tests_are_named() {
-        let text = "test a::b ... ok\ntest a::c ... FAILED\ntest result: FAILED. 1 passed; 1 failed";
+        let text = "running 2 tests\ntest a::b ... ok\ntest a::c ... FAILED\n\nsuccesses:\n\n---- a::b stdout ----\nrunning 1 test\n\
+                    test inner ... FAILED\n\nfailures:\n    inner\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\n\
+                    failures:\n\n---- a::c stdout ----\nwhy\n\nfailures:\n    a::c\n\n\
+                    test result: FAILED. 1 passed; 1 failed; 0 ignored\n";
         assert_eq!(super::failed_tests(text).collect::<Vec<_>>(), ["a::c"]);
     }
 
