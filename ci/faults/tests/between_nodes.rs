@@ -71,11 +71,21 @@ fn fault_B1_broadcasts_down_deep_trees_keep_their_bytes_with_small_buffers() {
     }
 }
 
-/// Sets keep their places, and a program may have a work array for each call.
+/// Sets keep their places until their work array is freed, and a program may have one for each call.
 #[test]
 fn active_sets_leave_places_to_teams() {
     let many_sets = program_with("many_sets.c", &["-Wno-deprecated-declarations"]);
     Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", "tcp").run(&many_sets, [""; 0]).expect(0);
+}
+
+#[test]
+fn active_sets_whose_arrays_are_freed_leave_all_places_to_teams() {
+    let freed_sets = program_with("freed_sets.c", &["-Wno-deprecated-declarations"]);
+    let teams = |phases: &str| {
+        let job = Job::new("-n 4 --nodes 2").env("SHMEM_TRANSPORT", "tcp");
+        job.run(&freed_sets, [phases]).expect(0).stdout
+    };
+    assert_eq!(teams("40"), teams("0"));
 }
 
 #[test]

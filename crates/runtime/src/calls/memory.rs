@@ -13,6 +13,7 @@ mod proposal;
 mod resize;
 
 use core::ffi::{c_long, c_void};
+use core::ops::Range;
 use core::ptr::null_mut;
 
 use oxshmem_base::Error;
@@ -20,6 +21,7 @@ use oxshmem_flight::calls::CallSubject;
 use oxshmem_heap::MIN_ALIGN;
 use parking_lot::MutexGuard;
 
+use crate::collectives::active_set::freed;
 use crate::collectives::call::Call;
 use crate::collectives::node_exchange;
 use crate::collectives::signature::CallKind;
@@ -208,10 +210,18 @@ pub unsafe fn free(call: &'static str, ptr: *mut c_void) {
     // No PE may still be about to use the block, and no transfer to it may be on its way.
     agree(call, 0, true, sequence, 0);
     errors::check_guards(call);
+    let block = extent_of(life, ptr);
     if !lock(life).free(offset_of(ptr)) {
         no_block(life, call, ptr);
     }
+    freed::give_back(call, &block);
     network::with_turns(|turns| turns.freed(offset_of(ptr)));
+}
+
+/// The part of the heap that the block of this address has; empty if none begins there.
+fn extent_of(life: &LibraryState, ptr: *mut c_void) -> Range<u64> {
+    let block = lock(life).sized_block_around(offset_of(ptr));
+    block.map_or(0..0, |(start, bytes)| start..start + bytes)
 }
 
 /// At `SHMEM_CHECK=3`: says which blocks were never freed. They are the same on all PEs, so the first one speaks.

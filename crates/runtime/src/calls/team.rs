@@ -276,7 +276,7 @@ pub(crate) unsafe fn end(call: &'static str, team: TeamHandle, state: &TeamState
     drop(recorded);
     // SAFETY: all members have called, so none uses the team any more; this PE's threads do not, by the promise.
     if let Some(state) = unsafe { team.delist(call) } {
-        leasing::give_back(call, *state);
+        leasing::give_back(call, &state);
     }
 }
 

@@ -10,17 +10,20 @@
 //! collectives end only after all members have entered. The one exception is a posted broadcast ([`super::node_eager`]): the place stays
 //! with its pair until all members have taken it.
 //!
-//! Sets that span nodes have no such places. At its first collective such a pair leases a slot, as a team does, and keeps it;
-//! [`temporary_meeting`] says how its members meet first. When no slot is left for sets, they meet anew for each collective.
+//! Sets that span nodes have no such places. At its first collective such a pair leases a slot, as a team does, and keeps it until its
+//! array is [freed](freed); [`temporary_meeting`] says how its members meet first. When no slot is left for sets, they meet anew for each
+//! collective.
 
+#[cfg(not(loom))]
+pub(crate) mod freed;
 mod key;
 mod place;
 mod recent;
 #[cfg(not(loom))]
 mod temporary_meeting;
 
-use core::sync::atomic::AtomicU32 as Setting;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::{AtomicBool as Flag, AtomicU32 as Setting};
 use std::collections::HashMap;
 
 use oxshmem_base::Error;
@@ -57,6 +60,8 @@ pub(crate) struct KnownSet {
     pub(crate) team: TeamState,
     /// How many earlier places of the pair stay in memory, because another thread may look at what [`RECENT`] has shown it.
     kept: u32,
+    /// Its array is freed, and its slot given back.
+    is_over: Flag,
 }
 
 /// The most earlier places of a pair that stay in memory.
@@ -70,10 +75,17 @@ impl AsRef<SetName> for KnownSet {
 }
 
 impl KnownSet {
+    fn new(name: SetName, door: Option<Door>, team: TeamState) -> Self {
+        Self { name, door, team, kept: 0, is_over: Flag::new(false) }
+    }
+
     /// Takes the caller in, if the place is still the same.
     #[inline(always)]
     pub(crate) fn enter(&self) -> bool {
-        self.door.as_ref().is_none_or(|door| door.enter(|_| door.is_there()))
+        match &self.door {
+            Some(door) => door.enter(|_| door.is_there()),
+            None => !self.is_over.load(Relaxed),
+        }
     }
 
     #[inline(always)]
@@ -283,7 +295,7 @@ fn meet(call: &'static str, name: Option<SetName>, key: &Key, members: Members, 
         meeting.leave();
         let team = TeamState::new(members, key.size, my, lease.slot.into(), lease.base);
         team.ring.follows_barriers.store(threads::one_calls_at_a_time(), Relaxed);
-        return MeetingPlace::Known(remember(key, KnownSet { name, door: None, team, kept: 0 }));
+        return MeetingPlace::Known(remember(key, KnownSet::new(name, None, team)));
     }
     let places = Places::of(key, &members);
     let reason = Reason { call, address: places.base, needs: Needs::Anyone };
@@ -353,7 +365,7 @@ impl Places {
         // A posted broadcast keeps its place until all members have taken it, and a member may first come to sets that are yet to find a
         // place. So half of the places have no posted broadcasts.
         team.posts = index < self.count.div_ceil(2);
-        KnownSet { name, door: Some(self.door(index)), team, kept: 0 }
+        KnownSet::new(name, Some(self.door(index)), team)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::teams::team::{TeamLeases, TeamState, mix};
 const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
 
 /// Pieces from which active sets have their slots: all that teams over several nodes may have but the last one. Sets keep their
-/// slots, and a program may use a new work array for each call. So the last piece is there for the splits of such a program.
+/// slots until their work array is freed, and a program may use a new one for each call. So the last piece is there for the splits of such a program.
 const SET_PIECES: usize = (SPANNING - REGISTRY) / (64 * WORDS) - 1;
 
 /// A search in all pieces that have slots, where a PE has so many of them. In a piece without slots all members would offer nothing.
@@ -179,16 +179,22 @@ pub(crate) fn decline(mut lease: Lease) {
 }
 
 /// Gives back in `call` what a destroyed team had. The team is quiet: its last exchange had no payload.
-pub(crate) fn give_back(call: &'static str, team: TeamState) {
+pub(crate) fn give_back(call: &'static str, team: &TeamState) {
+    if team.slot.is_some() {
+        give_back_of_set(call, team);
+        with_free_slots(|free| free.teams -= 1);
+    }
+}
+
+/// The same for the team of an active set, which counts as none.
+pub(crate) fn give_back_of_set(call: &'static str, team: &TeamState) {
     let Some(slot) = team.slot else { return };
-    between_nodes::give_back(call, &team);
-    let last = team.greatest_number();
-    let mut held = team.held.into_inner();
+    between_nodes::give_back(call, team);
+    let (last, mut held) = (team.greatest_number(), team.held.lock());
     with_free_slots(|free| {
         free.slots.release(slot as u16);
         free.slots.release_all(&mut held.leases);
         free.passed = planted!("lease-of-an-old-number", free.passed.max(last), 0);
-        free.teams -= 1;
     });
 }
 
@@ -236,7 +242,7 @@ mod tests {
         // More exchanges than 32 bits can count.
         let far = (1 << 32) + 3;
         let last = teams.pop().expect("there are 200").after(9, far);
-        give_back("test", last);
+        give_back("test", &last);
         let fresh = (0..4096).map(|_| lease(&world)).find(|lease| lease.base != 0).expect("a slot that was given back");
         assert_eq!(fresh.base, far);
         assert!(!teams.iter().any(|team| team.slot == Some(fresh.slot.into())));

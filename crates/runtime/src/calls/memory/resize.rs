@@ -7,7 +7,8 @@ use oxshmem_heap::Resized;
 
 use super::misplaced::no_block;
 use super::proposal::Proposal;
-use super::{address, agree, allocate, free, lock, offset_of, open_life};
+use super::{address, agree, allocate, extent_of, free, lock, offset_of, open_life};
+use crate::collectives::active_set::freed;
 use crate::network;
 use crate::start::state::LibraryState;
 
@@ -32,6 +33,7 @@ pub unsafe fn realloc(call: &'static str, ptr: *mut c_void, bytes: usize) -> *mu
     if lock(life).is_guarded() {
         return replace(life, call, ptr, bytes);
     }
+    let block = extent_of(life, ptr);
     let proposal = Proposal::new(life, call, bytes, true, |heap| heap.resize(call, old, bytes as u64));
     // All PEs are in the call, so no transfer to the block is on its way, and all PEs know whether it succeeds.
     let Ok(resized) = proposal.conclude(|| {}) else { return null_mut() };
@@ -39,6 +41,7 @@ pub unsafe fn realloc(call: &'static str, ptr: *mut c_void, bytes: usize) -> *mu
         Resized::Moved { to, copy } => {
             // SAFETY: both places are in the committed heap and hold `copy` bytes; they may overlap.
             unsafe { address(to).cast::<u8>().copy_from(ptr.cast(), copy as usize) };
+            freed::give_back(call, &block);
             address(to)
         }
         Resized::InPlace => ptr,
