@@ -1,7 +1,7 @@
 /* One thread of PE 0 has thousands of puts or gets under way to PE 3, which is stopped. Another one puts to PE 1, by a context of its own, and
- * then lets PE 3 go on.
+ * then lets PE 3 go on. `strided`: the thread that has a put under way to PE 3 gets from PE 1, by the same context.
  *
- * usage: stopped_beside puts|gets, with 4 PEs on as many nodes */
+ * usage: stopped_beside puts|gets|strided, with 4 PEs on as many nodes */
 #include <shmem.h>
 #include "stopped_process.h"
 #include <pthread.h>
@@ -12,9 +12,9 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { OPERATIONS = 2000, BYTES = 65536, PUTS = 50 };
+enum { OPERATIONS = 2000, BYTES = 65536, PUTS = 50, ELEMENTS = 40 };
 
-static long pid, word;
+static long pid, word, row[2 * ELEMENTS];
 static char block[BYTES];
 static int gets;
 
@@ -47,16 +47,31 @@ static void put_beside(void)
     shmem_ctx_destroy(own);
 }
 
+static void get_behind_a_put(void)
+{
+    long got[3 * ELEMENTS];
+    shmem_putmem_nbi(block, block, BYTES, 3);
+    shmem_long_iget(got, row, 3, 2, ELEMENTS, 1);
+    for (long i = 0; i < ELEMENTS; i++)
+        if (got[3 * i] != 100 + 2 * i)
+            puts("an element is wrong");
+}
+
 int main(int count, char **arguments)
 {
     int provided;
     if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0 || provided != SHMEM_THREAD_MULTIPLE)
         return 1;
     gets = count > 1 && strcmp(arguments[1], "gets") == 0;
+    const int is_strided = count > 1 && strcmp(arguments[1], "strided") == 0;
+    for (long i = 0; i < 2 * ELEMENTS; i++)
+        row[i] = 100 * shmem_my_pe() + i;
     int me = shmem_my_pe();
     if (me == 0) {
         shmem_long_atomic_fetch(&word, 1);
         shmem_long_atomic_fetch(&word, 3);
+        /* UCX learns where the block is before PE 3 stops. */
+        shmem_putmem(block, block, BYTES, 3);
     }
     shmem_barrier_all();
     if (me == 3) {
@@ -67,11 +82,15 @@ int main(int count, char **arguments)
         shmem_long_wait_until(&pid, SHMEM_CMP_NE, 0);
         wait_until_stopped(pid);
         pthread_t other;
-        if (pthread_create(&other, NULL, fill, NULL) != 0)
+        if (is_strided)
+            get_behind_a_put();
+        else if (pthread_create(&other, NULL, fill, NULL) != 0)
             abort();
-        put_beside();
+        else
+            put_beside();
         kill((pid_t)pid, SIGCONT);
-        pthread_join(other, NULL);
+        if (!is_strided)
+            pthread_join(other, NULL);
         puts("all right");
     }
     shmem_barrier_all();

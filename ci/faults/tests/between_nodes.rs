@@ -156,9 +156,9 @@ fn words_come_to_their_pes_however_hosts_get_the_pes() {
 
 /// Runs each form of a program in which a PE is stopped, over each of these transports that is here.
 #[track_caller]
-fn goes_on_beside_a_stopped_pe(program: &Path, options: &str, transports: &[&str], forms: [&str; 2]) {
+fn goes_on_beside_a_stopped_pe(program: &Path, options: &str, transports: &[&str], forms: &[&str]) {
     for transport in transports {
-        for form in forms {
+        for &form in forms {
             let ended = Job::new(options).env("SHMEM_TRANSPORT", transport).run(program, [form]);
             if !ended.lacks_transport(transport) {
                 assert_eq!(ended.expect(0).stdout, "all right\n", "{transport}, {form}");
@@ -171,7 +171,7 @@ fn goes_on_beside_a_stopped_pe(program: &Path, options: &str, transports: &[&str
 #[test]
 fn a_pe_that_puts_to_a_stopped_one_serves_the_others() {
     let transports = ["tcp", "ofi:tcp;ofi_rxm", "ofi:shm", "ucx:tcp"];
-    goes_on_beside_a_stopped_pe(&program("stopped_peer.c"), "-n 8 --nodes 8", &transports, ["first", "much"]);
+    goes_on_beside_a_stopped_pe(&program("stopped_peer.c"), "-n 8 --nodes 8", &transports, &["first", "much"]);
 }
 
 /// The operations of one thread had all slots, and another thread had none for another PE. libfabric's shm (1.17) is left out: an endpoint of
@@ -179,7 +179,14 @@ fn a_pe_that_puts_to_a_stopped_one_serves_the_others() {
 #[test]
 fn a_thread_that_puts_to_a_stopped_pe_does_not_hold_up_others() {
     let beside = program_with("stopped_beside.c", &["-pthread"]);
-    goes_on_beside_a_stopped_pe(&beside, "-n 4 --nodes 4", &["tcp", "ofi:tcp;ofi_rxm", "ucx:tcp"], ["puts", "gets"]);
+    goes_on_beside_a_stopped_pe(&beside, "-n 4 --nodes 4", &["tcp", "ofi:tcp;ofi_rxm", "ucx:tcp"], &["puts", "gets"]);
+}
+
+/// A strided get waited for all that the context had under way, as it does over libfabric.
+#[test]
+fn a_strided_get_does_not_wait_for_a_put_to_a_stopped_pe() {
+    let beside = program_with("stopped_beside.c", &["-pthread"]);
+    goes_on_beside_a_stopped_pe(&beside, "-n 4 --nodes 4", &["tcp", "ucx:tcp"], &["strided"]);
 }
 
 /// UCX 1.13 calls an atomic without a reply over before it has room for it, and no flush waits for it.

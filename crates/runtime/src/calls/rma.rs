@@ -73,7 +73,9 @@ pub unsafe fn get<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems: usi
         }
         // SAFETY: the caller promises `n` writable bytes at `dest`, and `indirect::get` looks at the source's address
         // itself.
-        None => unsafe { indirect::get::<V, false>(via.call(), via.given(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe {
+            indirect::get::<V, { indirect::AT_RETURN }>(via.call(), via.given(), dest.cast(), source.cast(), n, pe)
+        },
     }
 }
 
@@ -105,7 +107,9 @@ pub unsafe fn get_nbi<V: Via, T>(via: V, dest: *mut T, source: *const T, nelems:
         Some(there) => unsafe { copy(there.cast(), dest.cast(), n) },
         // SAFETY: the caller promises that the destination is writable until the next quiet, and `indirect::get` looks
         // at the source's address itself.
-        None => unsafe { indirect::get::<V, true>(via.call(), via.given(), dest.cast(), source.cast(), n, pe) },
+        None => unsafe {
+            indirect::get::<V, { indirect::AT_QUIET }>(via.call(), via.given(), dest.cast(), source.cast(), n, pe)
+        },
     }
 }
 
@@ -138,7 +142,9 @@ pub unsafe fn begin_get<V: Via, T>(via: V, dest: *mut T, source: *const T, nelem
     if near(source, n, via.world(pe)).is_none() {
         // SAFETY: the caller promises that the destination is writable until the next quiet, and `indirect::get` looks
         // at the source's address itself.
-        unsafe { indirect::get::<V, true>(via.call(), via.given(), dest.cast(), source.cast(), n, pe) };
+        unsafe {
+            indirect::get::<V, { indirect::AT_QUIET }>(via.call(), via.given(), dest.cast(), source.cast(), n, pe)
+        };
         return true;
     }
     // SAFETY: our caller has made the promises that this call asks for.
@@ -290,7 +296,7 @@ pub unsafe fn ibget<V: Via, T>(
             for i in 0..nblocks as isize {
                 let (to, from) = block(i);
                 // SAFETY: one block of the caller's promise, which is complete when this call returns.
-                unsafe { indirect::get::<V, true>(via.call(), via.given(), to, from, n, pe) };
+                unsafe { indirect::get::<V, { indirect::WHEN_AWAITED }>(via.call(), via.given(), to, from, n, pe) };
             }
             // One round trip for all.
             indirect::await_gets(via.call(), via.context(), pe);

@@ -228,13 +228,17 @@ unsafe fn send_long(call: &'static str, lane: &ContextLane, to: Remote, source: 
     lane.complete_locally(call, Needs::One(to.pe));
 }
 
-/// Get of `n` bytes, which the table of the data path has in no window. It is complete at the next quiet if `NBI`, and otherwise when this
-/// returns.
+/// The ends of a get: when it returns, at the next quiet, or when [`await_gets`] returns.
+pub(crate) const AT_RETURN: u8 = 0;
+pub(crate) const AT_QUIET: u8 = 1;
+pub(crate) const WHEN_AWAITED: u8 = 2;
+
+/// Get of `n` bytes, which the table of the data path has in no window. `END` says when it is complete.
 ///
 /// # Safety
 /// `dest` is writable for `n` bytes until then.
 #[inline(never)]
-pub(crate) unsafe fn get<V: Via, const NBI: bool>(
+pub(crate) unsafe fn get<V: Via, const END: u8>(
     call: &'static str,
     given: V::Given,
     dest: *mut u8,
@@ -249,8 +253,8 @@ pub(crate) unsafe fn get<V: Via, const NBI: bool>(
     // SAFETY: both ways have `n` bytes inside a region or mapped; the caller vouches for the destination.
     unsafe {
         match reached(via, source as usize, n, pe) {
-            Some((from, lane)) => fetch::<NBI>(call, lane, dest, from, n),
-            None => get_seldom::<NBI>(call, via.context(), dest, source, n, pe),
+            Some((from, lane)) => fetch::<END>(call, lane, dest, from, n),
+            None => get_seldom::<END>(call, via.context(), dest, source, n, pe),
         }
     }
 }
@@ -261,7 +265,7 @@ pub(crate) unsafe fn get<V: Via, const NBI: bool>(
 /// As for [`get`].
 #[cold]
 #[inline(never)]
-unsafe fn get_seldom<const NBI: bool>(
+unsafe fn get_seldom<const END: u8>(
     call: &'static str,
     context: ContextHandle,
     dest: *mut u8,
@@ -279,30 +283,35 @@ unsafe fn get_seldom<const NBI: bool>(
             element::end_loads();
         }
         // SAFETY: `search` found `n` bytes inside a region; the caller vouches for the destination.
-        FoundObject::There(from) => unsafe { fetch::<NBI>(call, context.lane(), dest, from, n) },
+        FoundObject::There(from) => unsafe { fetch::<END>(call, context.lane(), dest, from, n) },
     }
 }
 
-/// Returns when gets of one call from the context's PE `pe`, which it has left under way, are there, and with them everything that was issued
-/// on the context. Those from a PE of this node are there already.
+/// Returns when gets of one call from the context's PE `pe` are there, which were to end here. Those from a PE of this node are there already.
 #[inline(never)]
 pub(crate) fn await_gets(call: &'static str, context: ContextHandle, pe: c_int) {
     let pe = range::member(call, context, pe);
     if job::window_of(pe).is_none()
         && let Some(lane) = context.known_lane()
     {
-        lane.drain(call, Needs::One(pe));
+        lane.await_gets(call, pe);
     }
 }
 
-/// Get of `n` bytes by the network; unless `NBI` they are there when this returns.
+/// Get of `n` bytes by the network; `END` says when they are there.
 ///
 /// # Safety
-/// `from` has `n` bytes and `dest` is writable for as many; until the next quiet if `NBI`.
+/// `from` has `n` bytes and `dest` is writable for as many until then.
 #[inline(always)]
-unsafe fn fetch<const NBI: bool>(call: &'static str, lane: &ContextLane, dest: *mut u8, from: Remote, n: usize) {
-    // SAFETY: `from` has `n` bytes; `dest` is writable for as many until they are there, here or at the quiet.
-    unsafe { if NBI { lane.get_nbi(call, dest, from, n) } else { lane.get(call, dest, from, n) } }
+unsafe fn fetch<const END: u8>(call: &'static str, lane: &ContextLane, dest: *mut u8, from: Remote, n: usize) {
+    // SAFETY: `from` has `n` bytes; `dest` is writable for as many until they are there.
+    unsafe {
+        match END {
+            AT_RETURN => lane.get(call, dest, from, n),
+            AT_QUIET => lane.get_nbi(call, dest, from, n),
+            _ => lane.begin_get(call, dest, from, n),
+        }
+    }
 }
 
 /// Put of one value.
@@ -362,7 +371,7 @@ unsafe fn fetch_one<T: Copy>(call: &'static str, lane: &ContextLane, from: Remot
     let mut value = core::mem::MaybeUninit::<T>::uninit();
     // SAFETY: `fetch` fills the local, which has room for a `T`.
     unsafe {
-        fetch::<false>(call, lane, value.as_mut_ptr().cast(), from, size_of::<T>());
+        fetch::<AT_RETURN>(call, lane, value.as_mut_ptr().cast(), from, size_of::<T>());
         value.assume_init()
     }
 }

@@ -131,6 +131,27 @@ impl ContextLane {
         self.await_by(|| self.wait_for_get(&get));
     }
 
+    /// [`ContextLane::get`] whose bytes are there when [`ContextLane::await_gets`] returns.
+    ///
+    /// # Safety
+    /// As for [`ContextLane::get`], until then.
+    pub(crate) unsafe fn begin_get(&self, call: &'static str, dest: *mut u8, from: Remote, n: usize) {
+        self.begin(call);
+        let get = NamedArguments { arguments: GetArguments { dest, from, n }, call };
+        // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
+        let left = unsafe { self.gets.get_awaited(&get.arguments) };
+        if left > 0 {
+            // SAFETY: the rest is a part of what the caller has promised.
+            unsafe { self.awaited_rest(&get, left) };
+        }
+        self.counters.note(Direction::Read);
+    }
+
+    /// Returns when what this thread has begun to get from a PE is there.
+    pub(crate) fn await_gets(&self, call: &'static str, pe: u32) {
+        self.await_by(|| self.wait_until_fetched(self.reason(call, Needs::One(pe))));
+    }
+
     /// Gets the last `left` bytes, which a lane has not taken at once.
     ///
     /// # Safety
