@@ -111,7 +111,7 @@ impl Link {
         }
         // The first message goes at once, and so does what follows data that goes now; those that come while it is under way
         // share the next frame, or the next call of the kernel.
-        let joins = is_stream && state.session.is_coalescing();
+        let joins = is_stream && state.session.is_coalescing(is_busy);
         if !goes_behind || (state.session.has_output() && !state.carrier.blocked && !joins) {
             state.session.close_batch();
             if !state.carrier.blocked {
@@ -119,9 +119,7 @@ impl Link {
             }
         }
         let left = state.session.is_collecting() || state.session.has_output();
-        // Unlocks fairly: a thread that issues without pause would take the lock again before threads that wait for it
-        // are awake.
-        MutexGuard::unlock_fair(state);
+        drop(state);
         if left {
             local.due.mark(&self.due);
         }

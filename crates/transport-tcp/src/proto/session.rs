@@ -6,7 +6,7 @@ use oxshmem_transport::Region;
 
 use super::codec::{BATCH, BULK, Envelope, FRAME, FrameKind, Garbage, Header, MESSAGE, Message, Urgency};
 use super::frame::{Frame, MemoryRange, OpenBatch, OutputPiece};
-use crate::limits::{AT_ONCE, ENOUGH, FETCHES, FRAMES, SPARE, WINDOW};
+use crate::limits::{AT_ONCE, COPIED_BODY, ENOUGH, FETCHES, FRAMES, SPARE, WINDOW};
 
 /// One direction's state on both of its ends: our messages and the peer's acknowledgements, our count of the peer's.
 #[derive(Default)]
@@ -182,13 +182,19 @@ impl Session {
         self.urgent > 0 || !self.fetches.is_empty()
     }
 
-    /// Whether what waits to be sent is best joined by what comes next in a stream: it is short, and goes behind frames that the
-    /// peer has not acknowledged and need not soon.
-    pub fn is_coalescing(&self) -> bool {
-        let is_behind =
-            !self.is_awaited() && self.frames_sent >= AT_ONCE && self.sent_bytes == 0 && self.control.is_none();
+    /// Whether what waits to be sent is best joined by what comes next in a stream: it is short, nothing of it has been sent, and it goes
+    /// behind frames that the peer has not acknowledged. Where the peer does so soon, the peer was [busy](Self::is_busy) with them before the
+    /// last message, which is of those that are copied when they are received.
+    pub fn is_coalescing(&self, was_busy: bool) -> bool {
+        let is_whole = self.sent_bytes == 0 && self.control.is_none();
+        let is_behind = if self.is_awaited() {
+            let is_short = |frame: &Frame| frame.len() <= COPIED_BODY && frame.urgency < Urgency::Now;
+            was_busy && self.frames_sent > 0 && self.frames.back().is_some_and(is_short)
+        } else {
+            self.frames_sent >= AT_ONCE
+        };
         let waiting = || self.frames.range(self.frames_sent..).map(Frame::len).sum::<usize>() + self.open.bytes.len();
-        is_behind && waiting() < ENOUGH
+        is_whole && is_behind && waiting() < ENOUGH
     }
 
     /// Whether the open batch holds something.

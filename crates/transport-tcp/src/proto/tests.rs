@@ -195,40 +195,65 @@ fn a_session_says_when_the_peer_is_slow() {
     }
 }
 
+fn push_bulk(session: &mut Session, n: usize, urgency: Urgency) {
+    session.push_bulk_put(0, Region::Heap, 0, MemoryRange { at: SHARED, n }, urgency);
+}
+
+/// Sends everything that waits.
+fn send(session: &mut Session) {
+    let length = |piece| match piece {
+        OutputPiece::Bytes(bytes) => bytes.len(),
+        OutputPiece::MemoryRange(place) => place.n,
+    };
+    let all = session.pieces().map(length).sum();
+    session.sent(all);
+}
+
 #[test]
 fn messages_of_a_stream_share_calls_of_the_kernel() {
-    let push = |session: &mut Session, urgency| {
-        session.push_bulk_put(0, Region::Heap, 0, MemoryRange { at: SHARED, n: 20_000 }, urgency);
-    };
-    let send = |session: &mut Session| {
-        let length = |piece| match piece {
-            OutputPiece::Bytes(bytes) => bytes.len(),
-            OutputPiece::MemoryRange(place) => place.n,
-        };
-        let all = session.pieces().map(length).sum();
-        session.sent(all);
-    };
     let mut session = Session::default();
+    let push = |session: &mut Session| push_bulk(session, 20_000, Urgency::Later);
     for sent in 0..4 {
-        push(&mut session, Urgency::Later);
-        assert!(!session.is_coalescing(), "message {sent} waits, and the peer has nothing else to do");
+        push(&mut session);
+        assert!(!session.is_coalescing(false), "message {sent} waits, and the peer has nothing else to do");
         send(&mut session);
     }
     for _ in 0..4 {
-        push(&mut session, Urgency::Later);
-        assert!(session.is_coalescing(), "a short message goes alone behind those that are under way");
+        push(&mut session);
+        assert!(session.is_coalescing(false), "a short message goes alone behind those that are under way");
     }
-    push(&mut session, Urgency::Later);
-    assert!(!session.is_coalescing(), "100,000 bytes wait for more");
+    push(&mut session);
+    assert!(!session.is_coalescing(false), "100,000 bytes wait for more");
     session.sent(1);
-    assert!(!session.is_coalescing(), "what has begun to be sent waits");
+    assert!(!session.is_coalescing(false), "what has begun to be sent waits");
     send(&mut session);
-    push(&mut session, Urgency::Soon);
-    assert!(!session.is_coalescing(), "a message waits whose acknowledgement somebody may wait for");
+    session.acknowledged(9).expect("so many were sent");
+    push(&mut session);
+    assert!(!session.is_coalescing(false), "a message waits for nothing");
+}
+
+#[test]
+fn puts_of_a_program_share_calls_of_the_kernel_behind_one_that_is_acknowledged_soon() {
+    let mut session = Session::default();
+    push_bulk(&mut session, 8192, Urgency::Soon);
+    assert!(!session.is_coalescing(session.is_busy(false)), "the first message waits for nothing");
     send(&mut session);
-    session.acknowledged(10).expect("so many were sent");
-    push(&mut session, Urgency::Later);
-    assert!(!session.is_coalescing(), "a message waits for nothing");
+    let was_busy = session.is_busy(false);
+    for _ in 0..11 {
+        push_bulk(&mut session, 8192, Urgency::Soon);
+        assert!(session.is_coalescing(was_busy), "a put goes alone behind one that is under way");
+        assert!(!session.is_coalescing(false), "a put waits though the peer was idle");
+    }
+    push_bulk(&mut session, 8192, Urgency::Soon);
+    assert!(!session.is_coalescing(was_busy), "98,304 bytes wait for more");
+    session.sent(1);
+    assert!(!session.is_coalescing(was_busy), "what has begun to be sent waits");
+    send(&mut session);
+    for (n, urgency) in [(8192, Urgency::Now), (30_000, Urgency::Soon)] {
+        push_bulk(&mut session, n, urgency);
+        assert!(!session.is_coalescing(was_busy), "{n} bytes that are acknowledged {urgency:?} wait");
+        send(&mut session);
+    }
 }
 
 #[test]
