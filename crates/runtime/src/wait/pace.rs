@@ -5,8 +5,8 @@ use core::time::Duration;
 use std::time::Instant;
 
 use crate::wait::limits::{
-    COSTLY_LOOKS_PER_CLOCK, EAGER, FEW_LOOKS, LONGEST_PAUSE, LOOKS_PER_CLOCK, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE,
-    MOST_SHARING,
+    COSTLY_LOOKS_PER_CLOCK, CROWDED_COSTLY_LOOKS, EAGER, FEW_LOOKS, IMPATIENT_LOOKS_PER_CLOCK, LONGEST_PAUSE,
+    LOOKS_PER_CLOCK, LOOKS_WITHOUT_PAUSE, MOST_PATIENCE, MOST_SHARING,
 };
 use crate::wait::yields::Yields;
 use oxshmem_os::process;
@@ -23,6 +23,8 @@ struct WaitState {
     crowded: AtomicU32,
     /// Looks of a spin between two readings of the clock.
     looks_per_clock: AtomicU32,
+    /// The bits of the [`EagerLooks`] of waits that have more than the least patience.
+    patient_looks: AtomicU32,
     yields: Yields,
 }
 
@@ -31,6 +33,7 @@ static STATE: WaitState = WaitState {
     pace: AtomicU32::new(Pace::STEADY.to_bits()),
     crowded: AtomicU32::new(0),
     looks_per_clock: AtomicU32::new(LOOKS_PER_CLOCK),
+    patient_looks: AtomicU32::new(64),
     yields: Yields::new(),
 };
 
@@ -54,18 +57,23 @@ pub(crate) fn set_mode(mode: Mode) {
         Mode::Dedicated => (EagerLooks::dedicated(pause()), 0),
         Mode::Crowded => (EagerLooks::few(), 1),
     };
-    STATE.eager_looks.store(looks.0, Relaxed);
     STATE.pace.store(Pace::STEADY.to_bits(), Relaxed);
     STATE.crowded.store(crowded, Relaxed);
-    STATE.looks_per_clock.store(LOOKS_PER_CLOCK, Relaxed);
+    set_looks(looks, LOOKS_PER_CLOCK);
+}
+
+fn set_looks(eager: EagerLooks, per_clock: u32) {
+    STATE.eager_looks.store(eager.0, Relaxed);
+    STATE.patient_looks.store(eager.0, Relaxed);
+    STATE.looks_per_clock.store(per_clock, Relaxed);
 }
 
 /// Tells all waits that they have a network to move on. Then they look at it instead of looking without pause. If each look is `costly`,
 /// as much as many readings of the clock, a spin reads it at each one: two PEs that have come to share a processor let each other work
 /// after the least patience, and not after 32 calls of the kernel.
 pub(crate) fn expect_network(costly: bool) {
-    STATE.eager_looks.store(EagerLooks::few().0, Relaxed);
-    STATE.looks_per_clock.store(if costly { COSTLY_LOOKS_PER_CLOCK } else { LOOKS_PER_CLOCK }, Relaxed);
+    let eager = if costly && crowded() { EagerLooks(CROWDED_COSTLY_LOOKS) } else { EagerLooks::few() };
+    set_looks(eager, if costly { COSTLY_LOOKS_PER_CLOCK } else { LOOKS_PER_CLOCK });
 }
 
 /// Looks of a spin between two readings of the clock.
@@ -183,6 +191,22 @@ fn note(change: impl FnOnce(Pace) -> Pace) {
     // Usually nothing changes, and the cache line stays clean.
     if new != old {
         STATE.pace.store(new, Relaxed);
+        let [was_least, is_least] = [old, new].map(|bits| Pace::of_bits(bits).patience == Pace::LEAST);
+        if was_least != is_least {
+            hurry(is_least);
+        }
+    }
+}
+
+/// Waits that have the least patience begin with few looks, and read the clock often: the other one probably waits for this processor. Looks
+/// without the clock took longer than that patience.
+fn hurry(is_least: bool) {
+    let patient = EagerLooks(STATE.patient_looks.load(Relaxed));
+    let eager = if is_least && patient.count() > FEW_LOOKS { EagerLooks::few() } else { patient };
+    STATE.eager_looks.store(eager.0, Relaxed);
+    if !has_costly_looks() {
+        let per_clock = if is_least { IMPATIENT_LOOKS_PER_CLOCK } else { LOOKS_PER_CLOCK };
+        STATE.looks_per_clock.store(per_clock, Relaxed);
     }
 }
 
