@@ -191,6 +191,12 @@ pub(crate) fn leave_to_parent() {
 pub(crate) fn close() {
     close_shim();
     if let Some(node) = current().filter(|node| node.process == std::process::id()) {
+        if node.detector.has_run_out() {
+            let error = Error::new(format!("PE {} has not looked for races to its end", node.pes[node.me]))
+                .because("the numbers of its operations have come to their end after 4,294,967,295")
+                .fix("look for races with a smaller problem, or fewer steps");
+            process::say(&format!("oxshmem: {error}\n"));
+        }
         node.detector.end();
         // The addresses stay, because others may still look there. Pages would add up from life to life, so the shadows' are released;
         // without shadows there are no reports.

@@ -112,6 +112,11 @@ impl<'m> Detector<'m> {
         (0..self.state.strands()).for_each(|strand| self.strand(strand).tick());
     }
 
+    /// Whether numbers of a strand have come to their end: what it has done since then counts as ordered as soon as any of it is.
+    pub fn has_run_out(&self) -> bool {
+        (0..self.state.strands()).any(|strand| self.strand(strand).has_run_out())
+    }
+
     /// All strands that the PE has had.
     pub(crate) fn names(&self) -> impl Iterator<Item = StrandName> + use<'m> {
         let pe = self.me;
@@ -135,6 +140,10 @@ impl<'m> Strand<'_, 'm> {
     #[inline]
     pub(crate) fn now(&self) -> u32 {
         self.clock().time(self.name, Column::Program, self.name.pe)
+    }
+
+    fn has_run_out(&self) -> bool {
+        self.now() == u32::MAX || self.clock().passed(self.name, Milestone::Issued) == u32::MAX
     }
 
     /// Later accesses of the program are no part of what it has published.

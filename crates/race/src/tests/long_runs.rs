@@ -10,7 +10,9 @@ fn the_last_numbers_are_ordered_as_the_others_are() {
     // As after some thousand million puts.
     a.clock().pass(a.name, Milestone::Issued, u32::MAX - 2);
     let places = [0, 8, 16, 24].map(|offset| at(1, offset));
+    assert!(!a.pe.has_run_out());
     assert_eq!(places.map(|place| put(&a, place)), [None; 4]);
+    assert!(a.pe.has_run_out() && !b.pe.has_run_out());
     barrier(&[a, b]);
     assert_eq!(places.map(|place| read(&b, place)), [None; 4]);
     // And as many statements that have told others something.
