@@ -10,10 +10,10 @@ use oxshmem_transport::{
 };
 
 use crate::lanes;
-use crate::limits::{INJECT, TOGETHER};
+use crate::limits::{COPIED_WITH_SIGNAL, INJECT, ONE_RAIL, TOGETHER};
 use crate::net::Net;
 use crate::proto::codec::{BULK, Message, SMALL, Urgency};
-use crate::proto::session::Ticket;
+use crate::proto::ticket::Ticket;
 use crate::proto::{MemoryRange, Session};
 
 pub(crate) struct TcpLane {
@@ -84,12 +84,17 @@ impl TcpLane {
         let share = n.div_ceil(rails.into()).next_multiple_of(BULK);
         let n = n.min(share).min(TOGETHER);
         let pieces = || (0..n).step_by(BULK);
-        let rail = if rails == 1 { 0 } else { self.next_rail.fetch_add(1, Ordering::Relaxed) % rails };
-        self.issue(pe, rail, (buffer, pieces().count() as u64), |session| {
+        self.issue(pe, self.next_rail(), (buffer, pieces().count() as u64), |session| {
             let tickets = pieces().map(|start| push(session, start, BULK.min(n - start)));
             tickets.last().unwrap_or_default()
         })?;
         Ok(n)
+    }
+
+    /// The rail of the next long piece.
+    fn next_rail(&self) -> u16 {
+        let rails = self.net.local.addresses.rails;
+        if rails == 1 { 0 } else { self.next_rail.fetch_add(1, Ordering::Relaxed) % rails }
     }
 
     /// Begins a get.
@@ -138,11 +143,15 @@ unsafe impl Lane for TcpLane {
             return 0;
         }
         let n = n.min(INJECT);
-        // SAFETY: the caller of `put` promises that the source is readable for `n` bytes, and not written, during the call.
-        let data = unsafe { std::slice::from_raw_parts(source, n) };
-        let issued = self.issue(pe, 0, (BufferUse::Copied, 1), |session| match n {
-            ..=SMALL => session.push(&Message::Put { lane, region, offset, data }, self.urgency),
-            _ => session.push_bulk_copy(lane, region, offset, data, self.urgency),
+        let rail = if n <= ONE_RAIL { 0 } else { self.next_rail() };
+        let issued = self.issue(pe, rail, (BufferUse::Copied, 1), |session| {
+            if n > SMALL {
+                let place = MemoryRange { at: source.expose_provenance(), n };
+                return session.push_lent_put(lane, region, offset, place, self.urgency);
+            }
+            // SAFETY: the caller of `put` promises that the source is readable for `n` bytes, and not written, during the call.
+            let data = unsafe { std::slice::from_raw_parts(source, n) };
+            session.push(&Message::Put { lane, region, offset, data }, self.urgency)
         });
         put.left(issued.map(|()| n))
     }
@@ -188,9 +197,12 @@ unsafe impl Lane for TcpLane {
         let (lane, Remote { pe, region, offset }) = (self.number, signal);
         // The session reads these bytes in place, and their owner waits until the peer has them.
         let urgency = if n < BULK { self.urgency } else { Urgency::Now };
-        let buffer = if n > SMALL { BufferUse::InPlace } else { BufferUse::Copied };
+        let buffer = if n > COPIED_WITH_SIGNAL { BufferUse::InPlace } else { BufferUse::Copied };
         self.issue(pe, 0, (buffer, 1), |session| {
-            if n > SMALL {
+            if (SMALL + 1..=COPIED_WITH_SIGNAL).contains(&n) {
+                let place = MemoryRange { at: source.expose_provenance(), n };
+                session.push_lent_put(lane, to.region, to.offset, place, self.urgency);
+            } else if n > SMALL {
                 for start in (0..n).step_by(BULK) {
                     let at = source.wrapping_add(start).expose_provenance();
                     let place = MemoryRange { at, n: BULK.min(n - start) };
@@ -207,7 +219,7 @@ unsafe impl Lane for TcpLane {
     }
 
     fn copied_with_signal(&self) -> usize {
-        SMALL
+        COPIED_WITH_SIGNAL
     }
 
     /// One rail keeps the order by itself; several do not know of each other.

@@ -21,8 +21,8 @@ use crate::proto::Session;
 use crate::proto::codec::FrameKind;
 use crate::proto::handshake::{Acceptor, Route, Standing};
 use crate::proto::liveness::{Advice, Liveness, Look};
-use crate::proto::session::Ticket;
-use crate::served::Served;
+use crate::proto::ticket::Ticket;
+use crate::served::{Served, append};
 use crate::under_way::OperationsUnderWay;
 
 /// One rail to one PE.
@@ -118,6 +118,8 @@ impl Link {
                 state.flush();
             }
         }
+        // SAFETY: a lane that lends the bytes of a put keeps them until this call returns.
+        state.session.keep_lent(|bytes, place| unsafe { append(bytes, place) });
         let left = state.session.is_collecting() || state.session.has_output();
         drop(state);
         if left {

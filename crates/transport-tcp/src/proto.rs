@@ -25,7 +25,8 @@
 //! - **A connection begins.** The handshake carries [`Session::executed`] of both sides. [`Session::resume`] with the peer's number
 //!   comes before anything is sent over the connection, the first one as well, and a new [`FrameReceiver`] goes with it.
 //! - **Sending.** `push`, `push_fetch` and `push_bulk_put` append, whether there is a connection or not; [`Session::is_full`] is
-//!   asked before. A batch is sent only after [`Session::close_batch`]. While [`Session::has_output`], a plain connection hands
+//!   asked before. The bytes of a put stay where they are until it is complete; those of `push_lent_put` until [`Session::keep_lent`],
+//!   which comes before anything else is pushed. A batch is sent only after [`Session::close_batch`]. While [`Session::has_output`], a plain connection hands
 //!   [`Session::pieces`] to the socket and then calls [`Session::sent`] with the bytes that the socket has taken, without another call
 //!   in between. A connection whose frames are sealed takes [`Session::whole_frame`] instead, which counts as sent at once.
 //! - **Receiving.** Bytes go to [`FrameReceiver::space`], then [`FrameReceiver::received`] says how many they were. It executes whole
@@ -48,6 +49,7 @@ pub mod probes;
 pub mod receiver;
 pub mod seal;
 pub mod session;
+pub mod ticket;
 
 #[cfg(test)]
 mod tests;

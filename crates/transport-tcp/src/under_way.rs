@@ -6,7 +6,7 @@ use std::sync::Arc;
 use oxshmem_base::Error;
 use oxshmem_transport::Account;
 
-use crate::proto::session::Ticket;
+use crate::proto::ticket::Ticket;
 
 /// Operations in the order of their tickets.
 #[derive(Default)]

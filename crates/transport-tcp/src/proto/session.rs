@@ -6,6 +6,7 @@ use oxshmem_transport::Region;
 
 use super::codec::{BATCH, BULK, Envelope, FRAME, FrameKind, Garbage, Header, MESSAGE, Message, Urgency};
 use super::frame::{Frame, MemoryRange, OpenBatch, OutputPiece};
+use super::ticket::Ticket;
 use crate::limits::{AT_ONCE, COPIED_BODY, ENOUGH, FETCHES, FRAMES, SPARE, WINDOW};
 
 /// One direction's state on both of its ends: our messages and the peer's acknowledgements, our count of the peer's.
@@ -23,6 +24,8 @@ pub struct Session {
     asked: u64,
     /// Bytes copied into `frames`.
     kept: usize,
+    /// Number of the frame whose bytes are to be copied.
+    lent: Option<u64>,
     spare: Vec<Vec<u8>>,
     /// A frame without number that is being sent, and how much of it has been.
     control: Option<([u8; FRAME], usize)>,
@@ -39,22 +42,6 @@ pub struct Session {
     fetched: u64,
     /// This PE leaves; whether it has yet to say so over this connection.
     bye_is_due: Option<bool>,
-}
-
-/// When an operation is complete: the frame that carries it is acknowledged, and this many answers have come.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Ticket {
-    /// Number of the frame; 0 for a request, whose answer is enough.
-    pub frame: u64,
-    /// Count of answers.
-    pub fetch: u64,
-}
-
-impl Ticket {
-    /// Whether what has this ticket is complete when the peer is so far.
-    pub fn is_complete(self, reached: Self) -> bool {
-        self.frame <= reached.frame && self.fetch <= reached.fetch
-    }
 }
 
 impl Session {
@@ -99,31 +86,50 @@ impl Session {
         source: MemoryRange,
         urgency: Urgency,
     ) -> Ticket {
-        self.push_bulk(Envelope::put(lane, region, offset, source.n), urgency, Some(source), &[])
+        self.push_bulk(Envelope::put(lane, region, offset, source.n), urgency, source)
     }
 
-    /// Appends a put of at most [`BULK`] bytes that are copied. The receiver has them read to their place, as of every bulk frame.
-    pub fn push_bulk_copy(&mut self, lane: u16, region: Region, offset: u64, data: &[u8], urgency: Urgency) -> Ticket {
-        self.push_bulk(Envelope::put(lane, region, offset, data.len()), urgency, None, data)
+    /// Appends a put of at most [`BULK`] bytes that are sent from where they are until [`Session::keep_lent`] has them copied.
+    pub fn push_lent_put(
+        &mut self,
+        lane: u16,
+        region: Region,
+        offset: u64,
+        source: MemoryRange,
+        urgency: Urgency,
+    ) -> Ticket {
+        debug_assert!(self.lent.is_none(), "the put that was lent before is not copied yet");
+        let ticket = self.push_bulk_put(lane, region, offset, source, urgency);
+        self.lent = Some(ticket.frame);
+        ticket
+    }
+
+    /// Has `append` copy the bytes of the put that was lent behind those of its frame, which is sent from there, and sent again if the
+    /// connection breaks. Mostly the kernel has them by now, so the peer reads them while they are copied.
+    pub fn keep_lent(&mut self, append: impl FnOnce(&mut Vec<u8>, MemoryRange)) {
+        let Some(number) = self.lent.take() else { return };
+        let frame = &mut self.frames[(number - self.acked - 1) as usize];
+        if let Some(place) = frame.place.take() {
+            append(&mut frame.bytes, place);
+            self.kept += place.n;
+        }
     }
 
     /// Appends an answer of at most [`BULK`] bytes that are sent from where they are.
     pub fn push_bulk_reply(&mut self, source: MemoryRange) -> Ticket {
-        self.push_bulk(Envelope::reply(source.n), Urgency::Later, Some(source), &[])
+        self.push_bulk(Envelope::reply(source.n), Urgency::Later, source)
     }
 
-    /// Appends a bulk frame with the bytes at `place`, which are sent from there, or with `data`, which is copied.
-    fn push_bulk(&mut self, envelope: Envelope, urgency: Urgency, place: Option<MemoryRange>, data: &[u8]) -> Ticket {
-        let n = data.len() + place.map_or(0, |place| place.n);
-        debug_assert!(0 < n && n <= BULK && (place.is_none() || data.is_empty()));
+    /// Appends a bulk frame with the bytes at `place`.
+    fn push_bulk(&mut self, envelope: Envelope, urgency: Urgency, place: MemoryRange) -> Ticket {
+        debug_assert!((1..=BULK).contains(&place.n));
         self.close_batch();
         let ticket = self.ticket();
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
-        bytes.extend_from_slice(&self.header(FrameKind::Bulk, urgency, MESSAGE + n).encode());
+        bytes.extend_from_slice(&self.header(FrameKind::Bulk, urgency, MESSAGE + place.n).encode());
         bytes.extend_from_slice(&envelope.encode());
-        bytes.extend_from_slice(data);
-        self.keep(Frame { bytes, place, urgency, requests: false });
+        self.keep(Frame { bytes, place: Some(place), urgency, requests: false });
         ticket
     }
 

@@ -12,6 +12,7 @@ use super::fuzz::{self, connection::End};
 use super::handshake::{Acceptor, Credentials, HandshakeStep, Initiator, Route, Standing, Verdict};
 use super::seal::{SEAL, Sealer};
 use super::{FrameReceiver, Garbage, MemoryRange, OutputPiece, Session};
+use crate::limits::WINDOW;
 
 const SHARED: usize = 1 << 20;
 const PRIVATE: usize = 4 << 20;
@@ -254,6 +255,55 @@ fn puts_of_a_program_share_calls_of_the_kernel_behind_one_that_is_acknowledged_s
         assert!(!session.is_coalescing(was_busy), "{n} bytes that are acknowledged {urgency:?} wait");
         send(&mut session);
     }
+}
+
+/// What is to be sent of a session whose memory has `fill` in each byte.
+fn output(session: &Session, fill: u8) -> Vec<u8> {
+    let bytes = |piece| match piece {
+        OutputPiece::Bytes(bytes) => bytes.to_vec(),
+        OutputPiece::MemoryRange(MemoryRange { n, .. }) => vec![fill; n],
+    };
+    session.pieces().flat_map(bytes).collect()
+}
+
+#[test]
+fn a_lent_put_is_sent_with_its_first_bytes_whatever_its_owner_writes_there_later() {
+    for sent in [0, 1, FRAME + MESSAGE, FRAME + MESSAGE + 1, 9_000] {
+        let mut session = Session::default();
+        let place = MemoryRange { at: SHARED, n: 10_000 };
+        let ticket = session.push_lent_put(0, Region::Heap, 0, place, Urgency::Soon);
+        session.push(&PUT, Urgency::Soon);
+        session.close_batch();
+        let whole = output(&session, 7);
+        session.sent(sent);
+        session.keep_lent(|bytes, place| bytes.extend(std::iter::repeat_n(7, place.n)));
+        assert!(output(&session, 0) == whole[sent..], "behind {sent} bytes the kernel gets others");
+        send(&mut session);
+        session.resume(0).expect("the peer has forgotten nothing");
+        assert!(output(&session, 0) == whole, "other bytes are sent again");
+        send(&mut session);
+        session.acknowledged(ticket.frame).expect("it was sent");
+        assert!(session.reached().frame == ticket.frame && !session.is_full());
+    }
+}
+
+#[test]
+fn lent_puts_fill_the_window() {
+    let mut session = Session::default();
+    let place = MemoryRange { at: SHARED, n: BULK };
+    let put = |session: &mut Session| {
+        session.push_lent_put(0, Region::Heap, 0, place, Urgency::Soon);
+        session.keep_lent(|bytes, place| bytes.resize(bytes.len() + place.n, 0));
+    };
+    let puts = (0..)
+        .take_while(|_| {
+            !session.is_full() && {
+                put(&mut session);
+                true
+            }
+        })
+        .count();
+    assert_eq!(puts, WINDOW / BULK, "copies have no bound");
 }
 
 #[test]
