@@ -228,10 +228,12 @@ impl<'a> Leaders<'a> {
 
     /// Orders a signal after the last one of the same word, and after the bytes that came with that. A word that is signalled more
     /// than once says by a growing number how much has come. Without the order the number could fall again, and a greater number
-    /// could vouch for bytes of a put that is still under way.
-    fn order_signals(&self, lane: &Issuer<'_>) {
+    /// could vouch for bytes of a put that is still under way. A count only grows, and who waits for it waits for all its signals, each of
+    /// which comes behind its own bytes.
+    fn order_signals(&self, lane: &Issuer<'_>, signal: PutSignal) {
+        let is_count = matches!(signal, PutSignal::Count);
         let more_than_once = self.way.mailbox == 0 || matches!(self.memory.traffic, Traffic::OneWay { .. });
-        if more_than_once && planted!("signals-of-a-word-unordered", true, false) {
+        if more_than_once && !is_count && planted!("signals-of-a-word-unordered", true, false) {
             lane.fence();
         }
     }
@@ -293,7 +295,7 @@ impl Wire for Leaders<'_> {
         let stays = if bytes > 0 { unsafe { self.stays(from, bytes) } } else { None };
         lane::issue(self.call.name, |lane| {
             if bytes == 0 || stays.is_some() {
-                self.order_signals(lane);
+                self.order_signals(lane, signal);
             }
             if let Some(from) = stays {
                 // SAFETY: `stays` says how long the operand does; the place is one that the schedule may write to now, as `Wire` demands.
