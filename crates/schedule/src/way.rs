@@ -61,6 +61,8 @@ pub enum CollectiveWay {
     },
     /// The leaders exchange parts, one from each node for each other one.
     Parts(PartExchange),
+    /// The call is made as calls of this many elements, one after the other, each by the way of so many.
+    Pieces(usize),
     /// All meet; data goes once to each node, into its leader's destination; all meet again.
     Rendezvous(LeaderSchedule),
 }
@@ -124,8 +126,9 @@ impl TeamFacts<'_> {
             _ if call.bytes() <= PAYLOAD => CollectiveWay::Exchange,
             // Each member folds the operands that it needs, in the order of the team.
             Some(span) => {
-                let shares = NodeShares::blocks(self.size, span, call.bytes());
-                self.gathered(span, shares).unwrap_or(CollectiveWay::Members)
+                let gathered =
+                    |call: ReduceFacts| self.gathered(span, NodeShares::blocks(self.size, span, call.bytes()));
+                gathered(call).or_else(|| self.in_pieces(call, gathered)).unwrap_or(CollectiveWay::Members)
             }
             None => self.by_operands(call.bytes()),
         }
@@ -190,19 +193,19 @@ impl TeamFacts<'_> {
         self.gathered(span, shares).or_else(rendezvous).unwrap_or(CollectiveWay::Members)
     }
 
-    /// The way of an all-to-all of blocks of `bytes` bytes; `strided` elements of a block do not lie one behind the
-    /// other.
-    pub fn alltoall(&self, bytes: usize, strided: bool) -> CollectiveWay {
+    /// The way of an all-to-all of blocks of `bytes` bytes. The elements of `strided` bytes of a block do not lie one behind the other.
+    pub fn alltoall(&self, bytes: usize, strided: Option<usize>) -> CollectiveWay {
         let scheduled = || self.on_node(Collective::Alltoall, Plan::new(self.size, bytes as u64), 1, true);
-        if let Some(way) = if strided { None } else { scheduled() } {
+        if let Some(way) = if strided.is_some() { None } else { scheduled() } {
             return way;
         }
-        if !strided && bytes.saturating_mul(self.size as usize) <= PAYLOAD {
+        if strided.is_none() && bytes.saturating_mul(self.size as usize) <= PAYLOAD {
             return CollectiveWay::Exchange;
         }
-        let pieces = if strided || !self.rules.crowded { 1 } else { PIECES_OF_BLOCKS };
+        let pieces = if self.rules.crowded { PIECES_OF_BLOCKS } else { 1 };
         let Some(span) = &self.span else { return self.by_blocks(bytes.saturating_mul(self.size as usize)) };
-        self.blocks_by_nodes(span, bytes, pieces).map_or(CollectiveWay::Members, CollectiveWay::Parts)
+        self.blocks_by_nodes(span, bytes, strided.unwrap_or(1), pieces)
+            .map_or(CollectiveWay::Members, CollectiveWay::Parts)
     }
 
     /// The schedule that the user wants on a node, if the memory of the team's slot has room for it; in one piece if it is not to
@@ -220,7 +223,15 @@ impl TeamFacts<'_> {
 impl CollectiveWay {
     /// Whether a team that takes it has, or asks for, buffers between nodes. A rendezvous goes without if it must.
     pub fn wants_buffers(&self) -> bool {
-        matches!(self, Self::Eager(_) | Self::Gathered(_) | Self::Slices { .. } | Self::Parts(_) | Self::Rendezvous(_))
+        matches!(
+            self,
+            Self::Eager(_)
+                | Self::Gathered(_)
+                | Self::Slices { .. }
+                | Self::Parts(_)
+                | Self::Pieces(_)
+                | Self::Rendezvous(_)
+        )
     }
 }
 

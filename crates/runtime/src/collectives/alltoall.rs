@@ -28,7 +28,7 @@ pub(crate) unsafe fn alltoall(call: Call<'_>, dest: *mut u8, source: *const u8, 
     }
     call.require_symmetric((dest, all), (source, all));
     let blocks = StridedBlocks { dest, dest_apart: 1, source, source_apart: 1, element: 1, nelems: bytes };
-    let way = way::of_bytes(call, all, Asked::Alltoall { bytes, strided: false });
+    let way = way::of_bytes(call, all, Asked::Alltoall { bytes, strided: None });
     if let CollectiveWay::Schedule(schedule, piece) = way {
         let arrays = Arrays { dest, room: all, source, ..Arrays::NONE };
         // SAFETY: the caller promises symmetric arrays with `bytes` bytes for each member.
@@ -70,7 +70,7 @@ pub(crate) unsafe fn alltoalls(
     let apart = |stride: isize| if all > 1 { stride as usize * element } else { element };
     let blocks = StridedBlocks { dest, dest_apart: apart(dst), source, source_apart: apart(sst), element, nelems };
     let together = length::of(block, call.team.size as usize);
-    let way = way::of_bytes(call, together, Asked::Alltoall { bytes: block, strided: true });
+    let way = way::of_bytes(call, together, Asked::Alltoall { bytes: block, strided: Some(element) });
     // SAFETY: the caller promises the blocks on both sides.
     unsafe { blocks.exchange(call, way) };
 }
@@ -107,7 +107,7 @@ impl StridedBlocks {
                 });
             }
             (CollectiveWay::Parts(parts), Some(span)) => {
-                // Blocks whose elements lie apart go as a whole.
+                // Pieces of a block have whole elements.
                 let elements = |piece: Range<usize>| (piece.start / self.element, piece.len() / self.element);
                 // SAFETY: the caller promises the elements; the place has room for the piece.
                 let write = |member, piece, to: *mut u8| unsafe { self.pack(member, elements(piece), to) };
@@ -115,7 +115,7 @@ impl StridedBlocks {
                     // SAFETY: the piece has come, and the caller promises a place for each element.
                     unsafe { self.spread(member, elements(piece), from, self.element) };
                 };
-                between_nodes::alltoall(call, span, parts, block, write, take);
+                between_nodes::alltoall(call, span, parts, (block, self.element), write, take);
             }
             _ => {
                 call.enter_to_read([("source", self.source)]);

@@ -44,6 +44,16 @@ impl Reduction {
         Arrays { dest, room: self.bytes(), source, element, kernel: Some(kernel) }
     }
 
+    /// The same of at most `n` elements each, one after the other.
+    pub(crate) fn pieces(self, n: usize) -> impl Iterator<Item = Self> {
+        (0..self.n).step_by(n).map(move |first| Self {
+            dest: self.dest.wrapping_add(first * self.element),
+            source: self.source.wrapping_add(first * self.element),
+            n: n.min(self.n - first),
+            ..self
+        })
+    }
+
     /// Bytes of an array.
     pub(crate) fn bytes(&self) -> usize {
         length::of(self.n, self.element)

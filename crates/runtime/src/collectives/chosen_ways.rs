@@ -26,9 +26,10 @@ pub(crate) enum Asked {
     Fcollect {
         bytes: usize,
     },
+    /// `strided`: the bytes of an element, if those of a block do not follow each other.
     Alltoall {
         bytes: usize,
-        strided: bool,
+        strided: Option<usize>,
     },
     /// How leaders gather what the nodes bring; `Members` if there is no room.
     Gather {

@@ -84,6 +84,9 @@ unsafe fn by(call: Call<'_>, way: CollectiveWay, reduction: Reduction) {
             (CollectiveWay::Slices { parts, results }, Some(span)) => {
                 slices::reduce(call, span, parts, results, reduction);
             }
+            (CollectiveWay::Pieces(n), _) => {
+                reduction.pieces(n).for_each(|piece| by(call, way::of(call, Asked::Reduce(piece.facts())), piece));
+            }
             (CollectiveWay::Rendezvous(way), Some(span)) => reduce_by_nodes(call, span, way, reduction),
             (CollectiveWay::Members, Some(_)) => reduce_in_order(call, reduction),
             (way, _) => unreachable!("a reduction does not go by {way:?}"),

@@ -57,6 +57,15 @@ pub(crate) unsafe fn scan<T: Operand<Sum>>(call: Call<'_>, dest: *mut T, source:
         // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint; at most all members come up to itself.
         return unsafe { eager::fold_first(call, span, way, reduction, terms) };
     }
+    if let (CollectiveWay::Pieces(n), Some(span)) = (way, &call.team.span) {
+        for piece in reduction.pieces(n) {
+            let way = way::of(call, Asked::Scan { facts: piece.facts(), inclusive });
+            let CollectiveWay::Gathered(way) = way else { unreachable!("a piece of prefix sums goes by {way:?}") };
+            // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint; at most all members come up to itself.
+            unsafe { eager::fold_first(call, span, way, piece, terms) };
+        }
+        return;
+    }
     if call.team.span.is_some() {
         // SAFETY: the caller promises symmetric arrays of `n` numbers, the same or disjoint.
         return unsafe { between_nodes::reduce::scan(call, dest, source, n, inclusive) };

@@ -1,7 +1,8 @@
 //! The ways of teams that span nodes.
 
 use super::size_limits::{
-    EAGER_BROADCAST, GATHER, LEADER_COMBINES, PADDED_PART, PART_HEAD, PAYLOAD, SLICED_NODES, eager_reduction,
+    EAGER_BROADCAST, GATHER, LEADER_COMBINES, PADDED_PART, PART_HEAD, PAYLOAD, PIECES_OF_ELEMENTS, SLICED_NODES,
+    eager_reduction,
 };
 use super::{
     CollectiveWay, LeaderSchedule, LeaseState, NodeShares, NodeSpan, PartExchange, Reach, ReduceFacts, TeamFacts,
@@ -17,16 +18,36 @@ impl TeamFacts<'_> {
         if call.bytes() <= PAYLOAD {
             return (!in_order).then(inline).flatten().unwrap_or(CollectiveWay::Exchange);
         }
-        let whole = || {
+        let whole = |call: ReduceFacts| {
             if in_order {
                 self.gathered(span, NodeShares::blocks(self.size, span, call.bytes()))
             } else {
                 self.eager(span, call)
             }
         };
-        let slices = || self.slices(span, call);
+        let buffered = |call: ReduceFacts| whole(call).or_else(|| self.slices(span, call));
         let rendezvous = || self.combined(span, call);
-        whole().or_else(slices).or_else(rendezvous).unwrap_or(CollectiveWay::Members)
+        let pieces = || if in_order { self.in_pieces(call, buffered) } else { None };
+        buffered(call).or_else(rendezvous).or_else(pieces).unwrap_or(CollectiveWay::Members)
+    }
+
+    /// The fewest calls of equal length that each have a way through buffers, for a call that has none. Its elements are independent of each
+    /// other.
+    pub(super) fn in_pieces(
+        &self,
+        call: ReduceFacts,
+        buffered: impl Fn(ReduceFacts) -> Option<CollectiveWay>,
+    ) -> Option<CollectiveWay> {
+        let has_way = |n: usize| {
+            let piece = ReduceFacts { n, ..call };
+            piece.bytes() > PAYLOAD && buffered(piece).is_some()
+        };
+        let last = |n: usize| (call.n - 1) % n + 1;
+        let pieces = if self.rules.crowded { 2..=PIECES_OF_ELEMENTS } else { 2..=1 };
+        pieces
+            .map(|pieces| call.n.div_ceil(pieces))
+            .find(|&n| has_way(n) && has_way(last(n)))
+            .map(CollectiveWay::Pieces)
     }
 
     pub(super) fn broadcast_between(&self, span: &NodeSpan, plan: Plan) -> Option<CollectiveWay> {
@@ -134,15 +155,22 @@ impl TeamFacts<'_> {
 
     /// An exchange of parts that have the blocks of all members of one node for all of another one. All parts are as long as that
     /// of the largest node for itself, unless such parts would be long and most of them empty. Blocks that have no room go in up to
-    /// `pieces` pieces, in the fewest that have.
-    pub(super) fn blocks_by_nodes(&self, span: &NodeSpan, block: usize, pieces: usize) -> Option<PartExchange> {
+    /// `pieces` pieces of whole elements, in the fewest that have.
+    pub(super) fn blocks_by_nodes(
+        &self,
+        span: &NodeSpan,
+        block: usize,
+        element: usize,
+        pieces: usize,
+    ) -> Option<PartExchange> {
         let part = |piece: usize| piece.saturating_mul(span.most as usize * span.most as usize);
         let (room, used) = (u64::from(span.most) * u64::from(span.nodes), u64::from(self.size));
         let is_sparse = room.saturating_mul(room) > 2 * used * used;
         if part(block) > PADDED_PART && is_sparse {
             return None;
         }
-        (1..=pieces).find_map(|pieces| self.parts(span, part(block.div_ceil(pieces))))
+        let piece = |pieces: usize| block.div_ceil(pieces).checked_next_multiple_of(element);
+        (1..=pieces).find_map(|pieces| self.parts(span, part(piece(pieces)?)))
     }
 
     /// An exchange of parts with `bytes` bytes of data.

@@ -48,8 +48,8 @@ fn a_team_on_one_node_exchanges_what_fits_a_payload() {
         assert_eq!(name(team.fcollect(bytes)), block, "{bytes}");
     }
     assert_eq!(name(team.barrier()), "exchange");
-    assert_eq!((name(team.alltoall(7, false)), name(team.alltoall(8, false))), ("exchange".into(), "members".into()));
-    assert_eq!(name(team.alltoall(1, true)), "members");
+    assert_eq!((name(team.alltoall(7, None)), name(team.alltoall(8, None))), ("exchange".into(), "members".into()));
+    assert_eq!(name(team.alltoall(1, Some(1))), "members");
     assert_eq!(team.collect(), None);
 }
 
@@ -73,7 +73,7 @@ fn more_pes_than_processors_meet_once_also_for_longer_data() {
     assert_eq!((maximum(2, EAGER_OPERANDS / 2), maximum(1000, 64)), ("eager".into(), "members".into()));
     let gather = [NODE_EAGER, NODE_EAGER + 1].map(|bytes| name(team(8).fcollect(bytes)));
     assert_eq!(gather, ["eager", "members"]);
-    for strided in [false, true] {
+    for strided in [None, Some(8)] {
         let blocks = [NODE_EAGER / 8, NODE_EAGER / 8 + 1].map(|bytes| name(team(8).alltoall(bytes, strided)));
         assert_eq!(blocks, ["eager", "members"]);
     }
@@ -137,11 +137,11 @@ fn a_broadcast_between_nodes_goes_through_rings_if_there_are_any() {
 fn long_gathers_want_nodes_in_order_and_long_all_to_alls_nodes_of_similar_size() {
     let team = between(3, 2);
     assert_eq!([64, 64 << 10].map(|bytes| name(team.fcollect(bytes))), ["gathered", "rendezvous"]);
-    assert_eq!([64, 64 << 10].map(|bytes| name(team.alltoall(bytes, false))), ["parts", "members"]);
+    assert_eq!([64, 64 << 10].map(|bytes| name(team.alltoall(bytes, None))), ["parts", "members"]);
     let crowded = TeamFacts { rules: Rules { crowded: true, ..team.rules }, ..team };
     let sizes = [16 << 10, 64 << 10, 128 << 10];
-    assert_eq!(sizes.map(|bytes| name(crowded.alltoall(bytes, false))), ["parts", "parts", "members"]);
-    assert_eq!(sizes.map(|bytes| name(crowded.alltoall(bytes, true))), ["parts", "members", "members"]);
+    assert_eq!(sizes.map(|bytes| name(crowded.alltoall(bytes, None))), ["parts", "parts", "members"]);
+    assert_eq!(sizes.map(|bytes| name(crowded.alltoall(bytes, Some(8)))), ["parts", "parts", "members"]);
     let span = |change: &dyn Fn(&mut NodeSpan)| {
         let mut span = team.span.expect("several nodes");
         change(&mut span);
@@ -151,8 +151,48 @@ fn long_gathers_want_nodes_in_order_and_long_all_to_alls_nodes_of_similar_size()
     assert_eq!([8, 64, 64 << 10].map(|bytes| name(scattered.fcollect(bytes))), ["exchange", "gathered", "members"]);
     let uneven = |size| TeamFacts { size, ..span(&|span| span.fewest = 1) };
     // In the room of six, five members leave little empty; of the long parts of four, more than half would be.
-    assert_eq!([64, 4 << 10].map(|bytes| name(uneven(5).alltoall(bytes, false))), ["parts", "parts"]);
-    assert_eq!([64, 4 << 10].map(|bytes| name(uneven(4).alltoall(bytes, false))), ["parts", "members"]);
+    assert_eq!([64, 4 << 10].map(|bytes| name(uneven(5).alltoall(bytes, None))), ["parts", "parts"]);
+    assert_eq!([64, 4 << 10].map(|bytes| name(uneven(4).alltoall(bytes, None))), ["parts", "members"]);
+}
+
+#[test]
+fn sums_in_order_that_no_buffers_hold_go_in_pieces_where_pes_share_processors() {
+    let team = between(2, 3);
+    let crowded = TeamFacts { rules: Rules { crowded: true, ..team.rules }, ..team };
+    let sum = |team: TeamFacts<'_>, bytes| team.reduce(reduction(FLOATING_SUM, bytes));
+    let scan = |team: TeamFacts<'_>, bytes| team.scan(reduction(OperatorLaw::Exact, bytes), true);
+    let long = [64 << 10, 96 << 10, 1 << 20];
+    assert_eq!(long.map(|bytes| name(sum(team, bytes))), ["slices", "members", "members"]);
+    assert_eq!(long.map(|bytes| name(sum(crowded, bytes))), ["slices", "pieces", "members"]);
+    assert_eq!(long.map(|bytes| name(scan(crowded, bytes))), ["pieces", "pieces", "members"]);
+    assert_eq!(name(scan(crowded.without_buffers(), 64 << 10)), "members");
+    // The fewest pieces, the last of which is no exchange.
+    for bytes in (48 << 10..200 << 10).step_by(8) {
+        let n = bytes / 8;
+        for (way, piece_of) in [(sum(crowded, bytes), &sum as &dyn Fn(_, _) -> _), (scan(crowded, bytes), &scan)] {
+            let CollectiveWay::Pieces(piece) = way else { continue };
+            assert!(n.div_ceil(piece) <= PIECES_OF_ELEMENTS && piece < n);
+            let last = n - (n.div_ceil(piece) - 1) * piece;
+            for n in [piece, last] {
+                let way = piece_of(crowded, 8 * n);
+                assert!(matches!(way, CollectiveWay::Gathered(_) | CollectiveWay::Slices { .. }), "{n}: {way:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pieces_of_strided_blocks_have_whole_elements() {
+    let team = between(4, 2);
+    let crowded = TeamFacts { rules: Rules { crowded: true, ..team.rules }, ..team };
+    for element in [1, 2, 4, 8, 16] {
+        for bytes in (element..200 << 10).step_by(element * 37) {
+            if let CollectiveWay::Parts(parts) = crowded.alltoall(bytes, Some(element)) {
+                let room = (parts.part as usize - PART_HEAD) / 4 / element * element;
+                assert!(room > 0 && bytes.div_ceil(room) <= PIECES_OF_BLOCKS, "{bytes} of {element}: {parts:?}");
+            }
+        }
+    }
 }
 
 /// Without mailboxes no signal says in which call its sender is: members with different lengths would take garbage.
@@ -194,7 +234,7 @@ fn the_first_way_that_fits_is_taken_whatever_the_size_of_the_job() {
                         let broadcast = team.broadcast(bytes, 1, 0, true);
                         assert_ne!(broadcast, CollectiveWay::Members, "{nodes} {bytes}");
                         if leases == LeaseState::Missing {
-                            let all = [maximum, broadcast, team.fcollect(bytes), team.alltoall(bytes, false)];
+                            let all = [maximum, broadcast, team.fcollect(bytes), team.alltoall(bytes, None)];
                             assert!(
                                 all.iter()
                                     .all(|way| !way.wants_buffers() || matches!(way, CollectiveWay::Rendezvous(_)))

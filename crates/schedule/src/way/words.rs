@@ -35,6 +35,7 @@ impl fmt::Display for CollectiveWay {
                 write!(f, "slices: each node folds one; operands {}, results by {}", of(parts), among(results))
             }
             Self::Parts(parts) => write!(f, "parts: what one node has for another goes together, {}", of(parts)),
+            Self::Pieces(n) => write!(f, "pieces: as calls of {n} elements, one after the other"),
             Self::Rendezvous(way) => write!(f, "rendezvous: all meet, then once to each node by {}", among(way)),
         }
     }
@@ -56,7 +57,7 @@ impl CollectiveWay {
             Self::Inline(way) | Self::Eager(way) | Self::Gathered(way) | Self::Rendezvous(way) => Some(way.schedule),
             Self::Slices { parts, .. } | Self::Parts(parts) => Some(parts.schedule.schedule),
             Self::Ring(tree) => Some(Schedule::Tree(*tree)),
-            Self::Exchange | Self::NodeEager | Self::Levels | Self::Members => None,
+            Self::Exchange | Self::NodeEager | Self::Levels | Self::Members | Self::Pieces(_) => None,
         }
     }
 }
@@ -82,7 +83,7 @@ impl<'a> TeamFacts<'a> {
             Collective::Exscan => self.scan(reduction(OperatorLaw::Exact), false),
             Collective::Broadcast => self.broadcast(bytes, 0, 0, false),
             Collective::Fcollect => self.fcollect(bytes),
-            Collective::Alltoall => self.alltoall(bytes, false),
+            Collective::Alltoall => self.alltoall(bytes, None),
             Collective::Collect | Collective::Shares => match &self.span {
                 Some(span) => self.gather(NodeShares::blocks(self.size, span, bytes)),
                 None => CollectiveWay::Exchange,

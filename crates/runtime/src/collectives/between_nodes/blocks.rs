@@ -76,22 +76,22 @@ unsafe fn fetch_blocks(call: Call<'_>, span: &Span, dest: *mut u8, place: impl F
     leaders_meet(call, span);
 }
 
-/// An all-to-all whose blocks of `bytes` bytes travel together from node to node, in as many pieces as the parts have no room for
-/// them at once. `write` writes these bytes of the block for a member to its last argument, `take` reads those of the block of a member
+/// An all-to-all whose blocks of `bytes` bytes travel together from node to node, in as many pieces of whole elements as the parts have no
+/// room for them at once. `write` writes these bytes of the block for a member to its last argument, `take` reads those of the block of a member
 /// from there.
 #[cold]
 pub(crate) fn alltoall(
     call: Call<'_>,
     span: &Span,
     parts: PartExchange,
-    bytes: usize,
+    (bytes, element): (usize, usize),
     write: impl Fn(u32, Range<usize>, *mut u8),
     take: impl Fn(u32, Range<usize>, *const u8),
 ) {
     let most = span.most() as usize;
     let mine = (span.place(call.team.my) - span.start(span.node())) as usize;
     // Every part has room for the blocks of the largest node.
-    let room = (parts.part as usize - PART_HEAD) / (most * most);
+    let room = (parts.part as usize - PART_HEAD) / (most * most) / element * element;
     let block = |from: usize, to: usize| (from * most + to) * room.min(bytes);
     for start in (0..bytes).step_by(room) {
         let piece = || start..bytes.min(start + room);
