@@ -79,6 +79,14 @@ fn active_sets_leave_places_to_teams() {
 }
 
 #[test]
+fn strided_blocks_that_travel_together_arrive_at_their_places() {
+    let far_strides = program("far_strides.c");
+    for transport in ["tcp", "ucx:tcp", "ofi:tcp"] {
+        is_right("-n 2 --nodes 2", transport, &far_strides);
+    }
+}
+
+#[test]
 fn active_sets_whose_arrays_are_freed_leave_all_places_to_teams() {
     let freed_sets = program_with("freed_sets.c", &["-Wno-deprecated-declarations"]);
     let teams = |phases: &str| {

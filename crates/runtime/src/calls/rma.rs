@@ -2,6 +2,8 @@
 //!
 //! On the node a transfer is complete when the call returns, so the nonblocking forms do what the blocking ones do.
 
+mod far_strides;
+
 use core::ffi::c_int;
 
 use crate::memory::direct::{near, near_object};
@@ -10,6 +12,8 @@ use crate::transfers::element::{self, copy};
 use crate::transfers::length::{self, Cover, bytes};
 use crate::transfers::{indirect, range};
 use crate::wait::Needs;
+
+use far_strides::Blocks;
 
 /// Stores one element. Others may store and load a word (an element of 1, 2, 4 or 8 bytes) at the same time: see [`element`].
 ///
@@ -226,6 +230,11 @@ pub unsafe fn ibput<V: Via, T>(
             // All blocks lie inside the caller's array from here on, whatever the strides.
             range::check_array(via.call(), "dest", via.context(), lowest as usize, cover.bytes, pe);
             let n = bytes::<T>(bsize);
+            let blocks = Blocks::of::<T>(n, dst, sst, nblocks);
+            if blocks.are_put_together() {
+                // SAFETY: all blocks lie inside of the array; our caller vouches for the source.
+                return unsafe { blocks.put(via, dest.cast(), source.cast(), pe) };
+            }
             let block = |i: isize| {
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));
@@ -288,6 +297,11 @@ pub unsafe fn ibget<V: Via, T>(
             // All blocks lie inside the caller's array from here on, whatever the strides.
             range::check_array(via.call(), "source", via.context(), lowest as usize, cover.bytes, pe);
             let n = bytes::<T>(bsize);
+            let blocks = Blocks::of::<T>(n, dst, sst, nblocks);
+            if blocks.are_got_together(cover.bytes) {
+                // SAFETY: the array has all from the lowest block to the end of the highest; our caller vouches for the destination.
+                return unsafe { blocks.get(via, dest.cast(), source.cast(), pe) };
+            }
             let block = |i: isize| {
                 let to = dest.wrapping_offset(i.wrapping_mul(dst));
                 let from = source.wrapping_offset(i.wrapping_mul(sst));

@@ -63,7 +63,10 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ("a PE ends in the middle of the job", "crash ended_in_call ends exits_beside exits_in_handler old_exit vanish"),
     ("a rig deals its PEs to hosts in turn", "dealt dealt_blocks dealt_words"),
     ("it takes all memory that there is", "far_block grow hog"),
-    ("its thousands of calls take too long where PEs take turns", "every_second every_slot freed_sets many_sets"),
+    (
+        "its thousands of calls take too long where PEs take turns",
+        "every_second every_slot far_strides freed_sets many_sets",
+    ),
     ("PEs are stopped by signals", "stopped stopped_beside stopped_peer"),
     ("a PE writes a file that a rig reads", "pods"),
     ("a child that a PE has forked takes no turns", "forked"),
