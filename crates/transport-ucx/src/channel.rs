@@ -37,6 +37,7 @@ use self::reach::Watched;
 use self::reached::ReachedPeer;
 use self::straight::PreparedParams;
 use self::transfer::CopiedPut;
+use crate::losses::Losses;
 use crate::message::{ANSWER, Ask};
 use crate::objects::{UcxContext, Worker, meaning};
 use crate::peers::Directory;
@@ -124,11 +125,13 @@ struct Inbox {
     unsent: Cell<u64>,
     keys: RefCell<Option<Vec<u8>>>,
     lost: RefCell<Vec<u32>>,
+    /// Those of all channels.
+    losses: Arc<Losses>,
 }
 
 impl Channel {
-    pub(crate) fn new(context: Arc<UcxContext>) -> Result<Self, Error> {
-        let (worker, inbox) = (Worker::new(context)?, Rc::<Inbox>::default());
+    pub(crate) fn new(context: Arc<UcxContext>, losses: Arc<Losses>) -> Result<Self, Error> {
+        let (worker, inbox) = (Worker::new(context)?, Rc::new(Inbox { losses, ..Inbox::default() }));
         // SAFETY: the inbox goes after the worker, and is changed through cells only.
         unsafe { worker.listen(ANSWER, Some(on_answer), Rc::as_ptr(&inbox).cast_mut().cast())? };
         Ok(Self {
@@ -355,7 +358,7 @@ impl Channel {
     }
 
     fn fail(&self, pe: u32, what: &str, status: ucs_status_t) {
-        self.inbox.note(|| lost(pe, &format!("{what}: {}", meaning(self.ucx(), status))));
+        self.inbox.lose(pe, &format!("{what}: {}", meaning(self.ucx(), status)));
     }
 
     /// An error of the lane; the first one stays.
@@ -365,13 +368,24 @@ impl Channel {
 
     /// An error that belongs to no PE; that of a PE that was lost comes first.
     fn note_failure(&self, what: impl FnOnce(&Ucx) -> String) {
-        self.inbox.note(|| Error::new("operations over UCX have failed").because(what(self.ucx())));
+        self.inbox.note_loss(Error::new("operations over UCX have failed").because(what(self.ucx())));
     }
 }
 
 impl Inbox {
     fn note(&self, error: impl FnOnce() -> Error) {
         self.error.borrow_mut().get_or_insert_with(error);
+    }
+
+    /// An error of the lane that ends waits on all lanes: what they wait for may have been lost with it.
+    fn note_loss(&self, error: Error) {
+        self.losses.note(&error);
+        self.note(|| error);
+    }
+
+    /// A peer cannot be reached any more.
+    fn lose(&self, pe: u32, why: &str) {
+        self.note_loss(lost(pe, why));
     }
 }
 

@@ -17,6 +17,7 @@ mod devices;
 mod keys;
 mod lane;
 mod load;
+mod losses;
 mod message;
 mod net;
 mod objects;

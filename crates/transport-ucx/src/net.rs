@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use oxshmem_base::Error;
 use oxshmem_os::descriptors;
@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use crate::answer::AnswerSender;
 use crate::backlog::Backlog;
 use crate::channel::{Channel, LONGEST_MESSAGE};
+use crate::losses::Losses;
 use crate::objects::UcxContext;
 use crate::peers::{Directory, MARK};
 use crate::region::Regions;
@@ -38,8 +39,8 @@ pub(crate) struct Net {
     guests: Mutex<Guests>,
     pub(crate) backlog: Backlog,
     pub(crate) answers: AnswerSender,
-    /// Why the first put that could not be received was not.
-    pub(crate) lost: OnceLock<Error>,
+    /// Peers that cannot be reached, and puts that could not be received.
+    pub(crate) losses: Arc<Losses>,
     /// Channels of lanes that exist, and channels whose lanes are gone: connections are made once.
     channels: Mutex<Channels>,
     most_channels: usize,
@@ -125,7 +126,7 @@ impl Net {
             guests: Mutex::default(),
             backlog: Backlog::default(),
             answers: AnswerSender::default(),
-            lost: OnceLock::new(),
+            losses: Arc::default(),
             channels: Mutex::default(),
             most_channels: most_channels(participant.pes),
             callers: Callers::default(),
@@ -196,7 +197,7 @@ impl Net {
         let to_share = || channels.to_share(self.most_channels, longest_message).filter(|_| !options.rarely_completed);
         let shared = match free.or_else(to_share) {
             Some(shared) => shared,
-            None => Arc::new(SharedChannel::new(Channel::new(self.context.clone())?)),
+            None => Arc::new(SharedChannel::new(Channel::new(self.context.clone(), self.losses.clone())?)),
         };
         shared.lock().longest_message = longest_message;
         channels.taken.push(shared.clone());
@@ -240,6 +241,7 @@ impl Net {
 
     /// Says good-bye to all PEs that this one has asked.
     pub(crate) fn leave(&self) {
+        self.losses.begin_leaving();
         let mut greeted = HashSet::new();
         for shared in self.channels() {
             let mut channel = shared.lock();

@@ -116,7 +116,7 @@ impl Fabric for Ucx {
     }
 
     fn lost(&self) -> Option<Error> {
-        self.net.lost.get().cloned()
+        self.net.losses.first().cloned()
     }
 
     fn leave(&self) {

@@ -108,8 +108,7 @@ impl Net {
             .because(why)
             .fix("see whether that PE or its node has died; UCX_LOG_LEVEL=info lets UCX say more");
         tracing::error!(%error);
-        // The first one tells enough.
-        let _ = self.lost.set(error);
+        self.losses.note(&error);
     }
 }
 

@@ -71,7 +71,7 @@ unsafe extern "C" fn on_ask(
 
 impl Net {
     pub(crate) fn open_service(self: &Arc<Self>) -> Result<(), Error> {
-        let mut channel = Channel::new(self.context.clone())?;
+        let mut channel = Channel::new(self.context.clone(), self.losses.clone())?;
         channel.serves = true;
         // SAFETY: the net is shared by reference only. It takes its hold on the channel away before it goes (`tear_down`), and a lane
         // that has the channel lets go of it before it lets go of the net.

@@ -15,7 +15,7 @@ use oxshmem_ucx_sys::{
 };
 
 use super::reached::ReachedPeer;
-use super::{COPIED, Channel, Inbox, lost};
+use super::{COPIED, Channel, Inbox};
 use crate::message::{ASK, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::objects::{blank, finish, start_owning};
 use crate::peers::Directory;
@@ -257,7 +257,7 @@ unsafe extern "C" fn sent(request: *mut c_void, status: ucs_status_t, question: 
     inbox.unsent.set(inbox.unsent.get() - 1);
     let failed = |why: &str| {
         inbox.settle(question.number);
-        inbox.note(|| lost(question.pe, why));
+        inbox.lose(question.pe, why);
     };
     // SAFETY: the request is the one of this callback.
     unsafe { finish(request, status, failed) };

@@ -59,11 +59,9 @@ impl Channel {
             return match waited {
                 Some((asked, waited)) if waited > peers.give_up => {
                     let seconds = peers.give_up.as_secs();
-                    Err(lost(
-                        asked,
-                        &format!("it has not said where its memory is for {seconds} s (SHMEM_PEER_TIMEOUT)"),
-                    )
-                    .into())
+                    let why = format!("it has not said where its memory is for {seconds} s (SHMEM_PEER_TIMEOUT)");
+                    self.inbox.lose(asked, &why);
+                    Err(lost(asked, &why).into())
                 }
                 _ => Err(NotIssued::Busy),
             };
@@ -95,16 +93,8 @@ impl Channel {
         if let Some(&known) = self.index.get(pe as usize).filter(|&&known| known != UNKNOWN) {
             return Ok(known as usize);
         }
-        let watched = Rc::new(Watched { pe, inbox: self.inbox.clone() });
-        let arg = Rc::as_ptr(&watched).cast_mut().cast();
-        self.watched.push(watched);
-        // SAFETY: `on_failure` takes a `Watched`, and the channel drops those after the worker.
-        let endpoint = unsafe { self.worker.connect(&peers.address(pe)?, Some(on_failure), arg) };
-        let endpoint = endpoint.map_err(|error| {
-            Error::new(format!("PE {pe} cannot be reached over UCX"))
-                .because(error)
-                .fix("let UCX_TLS or SHMEM_TRANSPORT=ucx:... name transports that both nodes have (ucx_info -d)")
-        })?;
+        // Waits on other lanes, and those of collectives on no lane, would wait for what cannot be sent to it.
+        let endpoint = self.connect(peers, pe).inspect_err(|error| self.inbox.losses.note(error))?;
         let (place, number) = (pe as usize, self.peers.len());
         self.index.resize(self.index.len().max(place + 1), UNKNOWN);
         self.index[place] = number as u32;
@@ -112,12 +102,26 @@ impl Channel {
         self.connects = true;
         Ok(number)
     }
+
+    fn connect(&mut self, peers: &Directory, pe: u32) -> Result<ucp_ep_h, Error> {
+        let address = peers.address(pe)?;
+        let watched = Rc::new(Watched { pe, inbox: self.inbox.clone() });
+        let arg = Rc::as_ptr(&watched).cast_mut().cast();
+        self.watched.push(watched);
+        // SAFETY: `on_failure` takes a `Watched`, and the channel drops those after the worker.
+        let endpoint = unsafe { self.worker.connect(&address, Some(on_failure), arg) };
+        endpoint.map_err(|error| {
+            Error::new(format!("PE {pe} cannot be reached over UCX"))
+                .because(error)
+                .fix("let UCX_TLS or SHMEM_TRANSPORT=ucx:... name transports that both nodes have (ucx_info -d)")
+        })
+    }
 }
 
 unsafe extern "C" fn on_failure(watched: *mut c_void, _endpoint: ucp_ep_h, status: ucs_status_t) {
     // SAFETY: `watched` belongs to the endpoint that has failed, and to the channel whose worker calls.
     let Watched { pe, inbox } = unsafe { &*watched.cast::<Watched>() };
     let why = load::library().map_or_else(|_| String::new(), |ucx| meaning(ucx, status));
-    inbox.note(|| lost(*pe, &why));
+    inbox.lose(*pe, &why);
     inbox.lost.borrow_mut().push(*pe);
 }

@@ -1,5 +1,7 @@
 //! Channels to the only PE of a job, which serves when the test says so. It answers as PE 1 as well.
 
+mod losses;
+
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -64,7 +66,7 @@ fn alone_over<R>(
     let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
     net.regions.register(Region::Heap, segment).expect("it registers");
     assert!(net.peers.book.set(Box::new(AllAddresses(vec![net.address(); 2]))).is_ok(), "nobody has connected");
-    let mut stage = Stage { net: &net, channel: Channel::new(context).expect("there are workers") };
+    let mut stage = Stage { net: &net, channel: Channel::new(context, net.losses.clone()).expect("there are workers") };
     let played = play(&mut stage);
     drop(stage);
     net.tear_down();
@@ -727,7 +729,7 @@ fn the_signal_of_a_long_put_that_has_not_arrived_stays_away_and_waits_learn_why(
         stage.channel.longest_message = usize::MAX;
         stage.put_unacknowledged(HEAP, &source, None);
         stage.update(at(BYTES), Amo::Add(1));
-        while stage.net.lost.get().is_none() || stage.channel.to_end() > 0 {
+        while stage.net.losses.first().is_none() || stage.channel.to_end() > 0 {
             stage.turn();
         }
         // The signal has been sent, and arrives meanwhile.
@@ -736,7 +738,7 @@ fn the_signal_of_a_long_put_that_has_not_arrived_stays_away_and_waits_learn_why(
             stage.turn();
         }
         assert_eq!(stage.word(BYTES), 0, "the signal tells of data that is not there");
-        stage.net.lost.get().map(ToString::to_string).unwrap_or_default()
+        stage.net.losses.first().map(ToString::to_string).unwrap_or_default()
     });
     assert!(lost.is_none_or(|lost| lost.contains("a put of PE 0 has not arrived over UCX")));
 }
