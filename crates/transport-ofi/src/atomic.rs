@@ -83,6 +83,9 @@ const KINDS: [Amo; 7] = [
 impl Objects {
     /// Whether there is every operation on 4 and 8 bytes, in the forms in which we use it.
     pub(crate) fn has_atomics(&self) -> Result<(), Error> {
+        if !self.info.keeps_its_order() {
+            return Err(self.refuses_atomics("ofi_rxd's atomics that fetch crash inside of libfabric".into()));
+        }
         for width in [Width::Four, Width::Eight] {
             for amo in KINDS {
                 let AtomicCall { op, form, .. } = AtomicCall::of(amo, true);
@@ -113,10 +116,13 @@ impl Objects {
     }
 
     fn lacks(&self, width: Width, amo: Amo, why: &str) -> Error {
+        self.refuses_atomics(format!("{amo:?} on {} bytes: {why}", width.bytes()))
+    }
+
+    fn refuses_atomics(&self, why: String) -> Error {
         let info = &self.info;
-        let (name, bytes) = (info.provider(), width.bytes());
-        Error::new(format!("libfabric's provider {name} on {} lacks an atomic", info.domain_name()))
-            .because(format!("{amo:?} on {bytes} bytes: {why}"))
+        Error::new(format!("libfabric's provider {} on {} lacks an atomic", info.provider(), info.domain_name()))
+            .because(why)
             .fix("leave SHMEM_AMO out: the target's processor does them then")
     }
 }

@@ -123,6 +123,15 @@ fn who_lacks_an_atomic_is_not_of_the_networks_domain() {
     drop(pe("mock_incomplete", 0, 1, 1));
 }
 
+/// libfabric's layer over datagrams says that it has all atomics (libfabric 1.17); a job with fetching ones ended with a crash.
+#[test]
+fn the_layer_whose_atomics_crash_is_not_of_the_networks_domain() {
+    let _alone = alone();
+    let refused = pe_with_atomics("mock_datagrams", 0, 1, 1).err().expect("an error").to_string();
+    assert!(refused.contains("ofi_rxd's atomics") && refused.contains("SHMEM_AMO"), "{refused}");
+    drop(pe("mock_datagrams", 0, 1, 1));
+}
+
 /// Whether an injecting call of this provider refuses a put of `n` bytes, although the provider says that it takes
 /// them.
 fn misreports(provider: &str, n: usize) -> bool {
