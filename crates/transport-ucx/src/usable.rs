@@ -10,7 +10,7 @@ use oxshmem_os::interfaces;
 
 use crate::devices::{active_ports, names};
 
-/// Says whether some card of the verbs family, but for EFA's, has an active port, a device file that this process may open, and, if it is
+/// Says whether some card of the verbs family, but for those that [`left_to_others`] names, has an active port, a device file that this process may open, and, if it is
 /// on Ethernet, an address of this network namespace; otherwise what the cards lack.
 pub(crate) fn usable_card() -> Result<(), String> {
     let ours = interfaces::addresses().unwrap_or_default().into_iter().map(|(ip, _)| ip);
@@ -24,8 +24,8 @@ fn among(root: &Path, ours: &[IpAddr]) -> Result<(), String> {
         let ports = active_ports(&classes, &card);
         if ports.is_empty() {
             lacking.push(format!("{card} has no active port"));
-        } else if driver(&classes, &card).as_deref() == Some(EFA) {
-            lacking.push(format!("{card} is an EFA card, which is libfabric's to drive"));
+        } else if let Some(why) = driver(&classes, &card).and_then(|driver| left_to_others(&driver)) {
+            lacking.push(format!("{card} is {why}"));
         } else if let Err(why) = device_file(root, &card) {
             lacking.push(format!("{card} {why}"));
         } else if ports.iter().any(|port| is_reached(&classes, &card, port, ours)) {
@@ -37,8 +37,22 @@ fn among(root: &Path, ours: &[IpAddr]) -> Result<(), String> {
     if lacking.is_empty() { Err("no InfiniBand card is here".into()) } else { Err(lacking.join(", ")) }
 }
 
-/// The kernel's driver of Amazon's cards. They have no connections and no shared queues of receives: UCX prints errors and makes no worker.
-const EFA: &str = "efa";
+/// The reason why cards of this driver of the kernel are not UCX's.
+///
+/// Amazon's cards have no connections and no shared queues of receives: UCX prints errors and makes no worker. Intel's have no verbs of their
+/// own: the kernel's driver emulates them, and their makers' libraries move more data in less time.
+fn left_to_others(driver: &str) -> Option<&'static str> {
+    match driver {
+        "efa" => Some("an EFA card, which is libfabric's to drive"),
+        "hfi1" => Some(
+            "an Omni-Path card, whose verbs the processor emulates (SHMEM_TRANSPORT=ofi:opx or ofi:psm2 does without them)",
+        ),
+        "qib" => {
+            Some("a TrueScale card, whose verbs the processor emulates (SHMEM_TRANSPORT=ucx takes it all the same)")
+        }
+        _ => None,
+    }
+}
 
 /// The kernel's driver of a card.
 fn driver(classes: &Path, card: &str) -> Option<String> {
@@ -105,9 +119,13 @@ mod tests {
         assert_eq!(says(), Ok(()));
         let device = root.join("sys/class/infiniband/mlx5_0/device");
         fs::create_dir(&device).expect("a folder");
-        for (driver, usable) in [("mlx5_core", true), ("efa", false)] {
+        let others = [("efa", "libfabric"), ("hfi1", "SHMEM_TRANSPORT=ofi:opx or ofi:psm2"), ("qib", "TrueScale")];
+        for (driver, why) in others.into_iter().chain([("mlx5_core", "")]) {
             symlink(format!("../drivers/{driver}"), device.join("driver")).expect("a link");
-            assert_eq!(says().is_ok(), usable, "{driver}");
+            match says() {
+                Ok(()) => assert!(why.is_empty(), "{driver} is left to UCX"),
+                Err(said) => assert!(!why.is_empty() && said.contains(why), "{driver}: {said}"),
+            }
             fs::remove_file(device.join("driver")).expect("it was there");
         }
     }
