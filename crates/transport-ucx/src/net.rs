@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_os::descriptors;
@@ -24,6 +25,11 @@ use crate::shared_channel::SharedChannel;
 /// Looks of a caller for each one at lanes that have nothing under way but messages without an answer. Mostly UCX has sent these: only the
 /// end of one may wait for room in a socket. Each look at a lane is a call of the kernel over TCP. Chosen.
 pub(crate) const LOOKS_PER_END: u64 = 8;
+
+/// How long the flush of the last answers takes at most. UCX calls an answer sent when it has copied it, and a worker that goes takes with it
+/// what its card has not sent; the peer would wait `SHMEM_PEER_TIMEOUT` seconds for it. A card sends it in microseconds. Where the peer has it
+/// and has left before it acknowledges it, nothing ends the flush, and each job would end by so much later. Chosen.
+const LAST_FLUSH: Duration = Duration::from_millis(100);
 
 /// One PE's part in the job.
 pub(crate) struct Net {
@@ -275,7 +281,10 @@ impl Net {
     pub(crate) fn tear_down(&self) {
         self.closed.store(true, Ordering::Release);
         drop(std::mem::take(&mut *self.channels.lock()));
-        drop(self.service.lock().take());
+        let service = self.service.lock().take();
+        if let Some(service) = service {
+            service.lock().worker.flush_within(LAST_FLUSH);
+        }
         self.regions.close();
     }
 

@@ -3,8 +3,9 @@
 use std::ffi::{CStr, CString, c_void};
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
-use std::ptr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{ptr, thread};
 
 use oxshmem_base::Error;
 use oxshmem_os::signals;
@@ -234,6 +235,18 @@ impl Worker {
     pub(crate) fn flush(&self) -> Started {
         // SAFETY: a live worker; no member of the parameters is set.
         inline::started(unsafe { (self.context.ucx.worker_flush)(self.handle, &blank::<ucp_request_param_t>()) })
+    }
+
+    /// Completes what has been issued, for `most` at most. Failures are no matter: peers may have gone.
+    pub(crate) fn flush_within(&self, most: Duration) {
+        let Started::Request(request) = self.flush() else { return };
+        let (request, begun) = (UcxRequest(request), Instant::now());
+        while request.outcome(self.context.ucx).is_none() && begun.elapsed() < most {
+            if self.progress() == 0 {
+                thread::yield_now();
+            }
+        }
+        request.free(self.context.ucx);
     }
 
     /// The descriptor that becomes readable when something happens after the worker was armed; open as long as the worker.
