@@ -1,9 +1,11 @@
 //! The state that lanes, callers and the thread share: our memory, the serving channel, and how peers are found.
 
 use std::collections::HashSet;
+use std::num::NonZero;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use oxshmem_base::Error;
@@ -94,12 +96,16 @@ impl Channels {
     }
 }
 
-/// Channels that lanes have to themselves: a quarter of the descriptors that the process may have is for their workers, each of which has
-/// some of its own and, over sockets, one for each peer.
-fn most_channels(pes: u32) -> usize {
+/// Channels that lanes have to themselves.
+///
+/// A quarter of the descriptors that the process may have is for their workers, each of which has some of its own and, over sockets, one for
+/// each peer. A worker takes 4.5 MB of memory too (UCX 1.13), and no more threads than there are processors issue at once: hundreds of contexts
+/// keep operations apart, and are no faster with a worker each.
+fn most_channels(descriptors: u64, processors: usize, pes: u32) -> usize {
     const OWN: u64 = 8;
-    let most = descriptors::limit() / 4 / (OWN + u64::from(pes));
-    usize::try_from(most).unwrap_or(usize::MAX).max(4)
+    const FOR_FEW_PROCESSORS: usize = 16;
+    let by_descriptors = usize::try_from(descriptors / 4 / (OWN + u64::from(pes))).unwrap_or(usize::MAX).max(4);
+    by_descriptors.min((2 * processors).max(FOR_FEW_PROCESSORS))
 }
 
 /// Connections of TCP's for each PE: to its serving worker from the two channels that a PE has at least, the runtime's and that of the
@@ -120,6 +126,7 @@ impl Net {
         if context.by_processors {
             make_room(participant.pes);
         }
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
         // UCX's own atomics are not atomic against those of the processor.
         let sends_messages = context.by_processors && !atomics;
         Self {
@@ -134,7 +141,7 @@ impl Net {
             answers: AnswerSender::default(),
             losses: Arc::default(),
             channels: Mutex::default(),
-            most_channels: most_channels(participant.pes),
+            most_channels: most_channels(descriptors::limit(), processors, participant.pes),
             callers: Callers::default(),
             asleep: SleepMark::default(),
             closed: AtomicBool::new(false),
@@ -302,5 +309,17 @@ impl Net {
         let mut guests = self.guests.lock();
         guests.last = None;
         guests.all.remove(&pe);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_share_channels_where_descriptors_or_processors_are_fewer() {
+        let most = |descriptors, processors| most_channels(descriptors, processors, 2);
+        assert_eq!([most(1 << 20, 2), most(1 << 20, 8), most(1 << 20, 64)], [16, 16, 128]);
+        assert_eq!([most(1024, 64), most(200, 64), most(0, 1)], [25, 5, 4]);
     }
 }
