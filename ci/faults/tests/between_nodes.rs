@@ -59,6 +59,33 @@ fn a_handler_ends_a_pe_that_it_has_interrupted_in_the_network() {
     }
 }
 
+/// A wait in a barrier asks no lane, so the error of one stayed there, and the job hung.
+#[test]
+fn a_job_whose_pes_cannot_reach_each_other_over_ucx_ends_and_says_so() {
+    let (hello, transport) = (program("hello.c"), "ucx:self");
+    let job = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", transport).limit(Duration::from_secs(60));
+    let ended = job.run(&hello, [""; 0]);
+    if !ended.lacks_transport(transport) {
+        ended.expect(1).says(&["cannot be reached over UCX", "name transports that both nodes have"]);
+    }
+}
+
+/// Likewise. Our TCP makes new connections, and libfabric may. Where an operation is under way, UCX ends the process itself.
+#[test]
+fn a_job_whose_connections_break_goes_on_or_ends() {
+    let cut = program("cut_connections.c");
+    for (transport, statuses) in [("tcp", &[0][..]), ("ofi:tcp", &[0, 1]), ("ucx:tcp", &[1, 134])] {
+        let job = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", transport).limit(Duration::from_secs(60));
+        let ended = job.run(&cut, [""; 0]);
+        if ended.lacks_transport(transport) {
+            continue;
+        }
+        assert!(ended.stdout.contains("connections cut: some"), "{transport}: {ended}");
+        assert!(ended.status.is_some_and(|status| statuses.contains(&status)), "{transport}: {ended}");
+        assert!(ended.status != Some(1) || ended.stderr.contains("oxshmem: PE "), "{transport}: {ended}");
+    }
+}
+
 /// The parent of a leader must not write a room that the leader has not sent on. With small buffers a leader's puts stay queued.
 #[test]
 fn fault_B1_broadcasts_down_deep_trees_keep_their_bytes_with_small_buffers() {

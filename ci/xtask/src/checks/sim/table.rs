@@ -69,6 +69,7 @@ pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     ),
     ("PEs are stopped by signals", "stopped stopped_beside stopped_peer"),
     ("a PE writes a file that a rig reads", "pods"),
+    ("a PE shuts the connections of its network down", "cut_connections"),
     ("a child that a PE has forked takes no turns", "forked"),
     ("a program that a PE starts takes no turns", "starts_another"),
     ("half of its programs have a race, and the test of the race detector runs the others", "races"),
