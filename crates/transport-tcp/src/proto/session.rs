@@ -7,7 +7,7 @@ use oxshmem_transport::Region;
 use super::codec::{BATCH, BULK, Envelope, FRAME, FrameKind, Garbage, Header, MESSAGE, Message, Urgency};
 use super::frame::{Frame, MemoryRange, OpenBatch, OutputPiece};
 use super::ticket::Ticket;
-use crate::limits::{AT_ONCE, COPIED_BODY, ENOUGH, FETCHES, FRAMES, SPARE, WINDOW};
+use crate::limits::{AT_ONCE, ENOUGH, FETCHES, FRAMES, SHARED, SPARE, WINDOW};
 
 /// One direction's state on both of its ends: our messages and the peer's acknowledgements, our count of the peer's.
 #[derive(Default)]
@@ -190,11 +190,11 @@ impl Session {
 
     /// Whether what waits to be sent is best joined by what comes next in a stream: it is short, nothing of it has been sent, and it goes
     /// behind frames that the peer has not acknowledged. Where the peer does so soon, the peer was [busy](Self::is_busy) with them before the
-    /// last message, which is of those that are copied when they are received.
+    /// last message, which is not long.
     pub fn is_coalescing(&self, was_busy: bool) -> bool {
         let is_whole = self.sent_bytes == 0 && self.control.is_none();
         let is_behind = if self.is_awaited() {
-            let is_short = |frame: &Frame| frame.len() <= COPIED_BODY && frame.urgency < Urgency::Now;
+            let is_short = |frame: &Frame| frame.len() <= SHARED && frame.urgency < Urgency::Now;
             was_busy && self.frames_sent > 0 && self.frames.back().is_some_and(is_short)
         } else {
             self.frames_sent >= AT_ONCE

@@ -250,7 +250,7 @@ fn puts_of_a_program_share_calls_of_the_kernel_behind_one_that_is_acknowledged_s
     session.sent(1);
     assert!(!session.is_coalescing(was_busy), "what has begun to be sent waits");
     send(&mut session);
-    for (n, urgency) in [(8192, Urgency::Now), (30_000, Urgency::Soon)] {
+    for (n, urgency) in [(8192, Urgency::Now), (50_000, Urgency::Soon)] {
         push_bulk(&mut session, n, urgency);
         assert!(!session.is_coalescing(was_busy), "{n} bytes that are acknowledged {urgency:?} wait");
         send(&mut session);
