@@ -3,6 +3,7 @@
 #include <shmem.h>
 
 static int array[4];
+static volatile int loud[4];
 static char text[4];
 static struct { long v[2]; } group;
 
@@ -22,6 +23,9 @@ void f(int *i, shmem_ctx_t c, int *const fixed) {
     shmem_p(SHMEM_CTX_DEFAULT, array, 1, 0);
     shmem_wait_until(array, SHMEM_CMP_NE, 0);
     (shmem_wait_until)(group.v, SHMEM_CMP_EQ, 1L);
+    shmem_wait_until(loud, SHMEM_CMP_EQ, 0);
+    shmem_wait_until(&loud[(*i)++], SHMEM_CMP_EQ, shmem_test(loud, SHMEM_CMP_NE, 1));
+    shmem_wait_until_all(loud, 4, NULL, SHMEM_CMP_EQ, 0);
 }
 
 void (*function)(uint64_t *, uint64_t, int) = &shmem_signal_set;

@@ -9,6 +9,11 @@ void f(shmem_ctx_t c, double *d, long *l, unsigned short *s, uint64_t *u) {
     shmem_atomic_add(u, 1, 0);
     shmem_wait_until(l, SHMEM_CMP_EQ, 1);
     shmem_wait_until(u, SHMEM_CMP_EQ, 1);
+    volatile long flag = 0;
+    volatile int flags[2] = {0, 0};
+    shmem_wait_until(&flag, SHMEM_CMP_EQ, 0);
+    shmem_wait_until_all(flags, 2, nullptr, SHMEM_CMP_EQ, 0);
+    (void) shmem_test(flags, SHMEM_CMP_EQ, 0);
     shmem_signal_set(u, 1, 0);
     shmem_signal_set(c, u, 1, 0);
     (void) shmem_swap(l, 1, 0);

@@ -2158,8 +2158,8 @@ void oxshmem_no_such_routine_for_this_type(void);
     arms(, head, tail))(__VA_ARGS__)
 #define OXSHMEM_PLAIN_CONST(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     arms(, head, tail), arms(const, head, tail))(__VA_ARGS__)
-#define OXSHMEM_PLAIN_VOLATILE(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
-    arms(, head, tail), arms(volatile, head, tail))(__VA_ARGS__)
+#define OXSHMEM_PLAIN_VOLATILE(arms, steady, head, tail, ivar, ...) _Generic((ivar), \
+    arms(, head, tail), arms(volatile, head, tail))(steady(ivar), __VA_ARGS__)
 #define OXSHMEM_TEAM(arms, head, tail, ...) _Generic((OXSHMEM_SECOND(__VA_ARGS__, 0, 0)), \
     arms(, head, tail))(__VA_ARGS__)
 #define OXSHMEM_CTX(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
@@ -2274,7 +2274,20 @@ void oxshmem_no_such_routine_for_this_type(void);
     q unsigned int *: head##uint##tail, \
     q unsigned long *: head##ulong##tail, \
     q unsigned long long *: head##ulonglong##tail
-#define shmem_wait_until(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _wait_until, __VA_ARGS__)
+#define OXSHMEM_STEADY_shmem_wait_until(p) _Generic((p), \
+    volatile char *: (char *)(uintptr_t)(p), \
+    volatile signed char *: (signed char *)(uintptr_t)(p), \
+    volatile short *: (short *)(uintptr_t)(p), \
+    volatile int *: (int *)(uintptr_t)(p), \
+    volatile long *: (long *)(uintptr_t)(p), \
+    volatile long long *: (long long *)(uintptr_t)(p), \
+    volatile unsigned char *: (unsigned char *)(uintptr_t)(p), \
+    volatile unsigned short *: (unsigned short *)(uintptr_t)(p), \
+    volatile unsigned int *: (unsigned int *)(uintptr_t)(p), \
+    volatile unsigned long *: (unsigned long *)(uintptr_t)(p), \
+    volatile unsigned long long *: (unsigned long long *)(uintptr_t)(p), \
+    default: (p))
+#define shmem_wait_until(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, OXSHMEM_STEADY_shmem_wait_until, shmem_, _wait_until, __VA_ARGS__)
 #define OXSHMEM_ARMS_shmem_wait_until_all(q, head, tail) \
     q short *: head##short##tail, \
     q int *: head##int##tail, \
@@ -2284,19 +2297,29 @@ void oxshmem_no_such_routine_for_this_type(void);
     q unsigned int *: head##uint##tail, \
     q unsigned long *: head##ulong##tail, \
     q unsigned long long *: head##ulonglong##tail
-#define shmem_wait_until_all(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _wait_until_all, __VA_ARGS__)
-#define shmem_wait_until_any(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _wait_until_any, __VA_ARGS__)
-#define shmem_wait_until_some(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _wait_until_some, __VA_ARGS__)
-#define shmem_wait_until_all_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _wait_until_all_vector, __VA_ARGS__)
-#define shmem_wait_until_any_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _wait_until_any_vector, __VA_ARGS__)
-#define shmem_wait_until_some_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _wait_until_some_vector, __VA_ARGS__)
-#define shmem_test(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, shmem_, _test, __VA_ARGS__)
-#define shmem_test_all(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _test_all, __VA_ARGS__)
-#define shmem_test_any(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _test_any, __VA_ARGS__)
-#define shmem_test_some(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _test_some, __VA_ARGS__)
-#define shmem_test_all_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _test_all_vector, __VA_ARGS__)
-#define shmem_test_any_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _test_any_vector, __VA_ARGS__)
-#define shmem_test_some_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, shmem_, _test_some_vector, __VA_ARGS__)
+#define OXSHMEM_STEADY_shmem_wait_until_all(p) _Generic((p), \
+    volatile short *: (short *)(uintptr_t)(p), \
+    volatile int *: (int *)(uintptr_t)(p), \
+    volatile long *: (long *)(uintptr_t)(p), \
+    volatile long long *: (long long *)(uintptr_t)(p), \
+    volatile unsigned short *: (unsigned short *)(uintptr_t)(p), \
+    volatile unsigned int *: (unsigned int *)(uintptr_t)(p), \
+    volatile unsigned long *: (unsigned long *)(uintptr_t)(p), \
+    volatile unsigned long long *: (unsigned long long *)(uintptr_t)(p), \
+    default: (p))
+#define shmem_wait_until_all(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, OXSHMEM_STEADY_shmem_wait_until_all, shmem_, _wait_until_all, __VA_ARGS__)
+#define shmem_wait_until_any(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, OXSHMEM_STEADY_shmem_wait_until_all, shmem_, _wait_until_any, __VA_ARGS__)
+#define shmem_wait_until_some(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, OXSHMEM_STEADY_shmem_wait_until_all, shmem_, _wait_until_some, __VA_ARGS__)
+#define shmem_wait_until_all_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, OXSHMEM_STEADY_shmem_wait_until_all, shmem_, _wait_until_all_vector, __VA_ARGS__)
+#define shmem_wait_until_any_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, OXSHMEM_STEADY_shmem_wait_until_all, shmem_, _wait_until_any_vector, __VA_ARGS__)
+#define shmem_wait_until_some_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, OXSHMEM_STEADY_shmem_wait_until_all, shmem_, _wait_until_some_vector, __VA_ARGS__)
+#define shmem_test(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until, OXSHMEM_STEADY_shmem_wait_until, shmem_, _test, __VA_ARGS__)
+#define shmem_test_all(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, OXSHMEM_STEADY_shmem_wait_until_all, shmem_, _test_all, __VA_ARGS__)
+#define shmem_test_any(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, OXSHMEM_STEADY_shmem_wait_until_all, shmem_, _test_any, __VA_ARGS__)
+#define shmem_test_some(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, OXSHMEM_STEADY_shmem_wait_until_all, shmem_, _test_some, __VA_ARGS__)
+#define shmem_test_all_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, OXSHMEM_STEADY_shmem_wait_until_all, shmem_, _test_all_vector, __VA_ARGS__)
+#define shmem_test_any_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, OXSHMEM_STEADY_shmem_wait_until_all, shmem_, _test_any_vector, __VA_ARGS__)
+#define shmem_test_some_vector(...) OXSHMEM_PLAIN_VOLATILE(OXSHMEM_ARMS_shmem_wait_until_all, OXSHMEM_STEADY_shmem_wait_until_all, shmem_, _test_some_vector, __VA_ARGS__)
 #define shmem_broadcast(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmem_p, shmem_, _broadcast, __VA_ARGS__)
 #define shmem_collect(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmem_p, shmem_, _collect, __VA_ARGS__)
 #define shmem_fcollect(...) OXSHMEM_TEAM(OXSHMEM_ARMS_shmem_p, shmem_, _fcollect, __VA_ARGS__)
@@ -2564,61 +2587,179 @@ OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
     OXSHMEM_INLINE T shmem_finc(T *dest, int pe) { return shmem_##N##_finc(dest, pe); }
 OXSHMEM_EACH_shmem_atomic_compare_swap(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE void shmem_wait_until(volatile char *ivar, int cmp, char cmp_value) { shmem_char_wait_until(const_cast<char *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until(volatile signed char *ivar, int cmp, signed char cmp_value) { shmem_schar_wait_until(const_cast<signed char *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until(volatile short *ivar, int cmp, short cmp_value) { shmem_short_wait_until(const_cast<short *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until(volatile int *ivar, int cmp, int cmp_value) { shmem_int_wait_until(const_cast<int *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until(volatile long *ivar, int cmp, long cmp_value) { shmem_long_wait_until(const_cast<long *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until(volatile long long *ivar, int cmp, long long cmp_value) { shmem_longlong_wait_until(const_cast<long long *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until(volatile unsigned char *ivar, int cmp, unsigned char cmp_value) { shmem_uchar_wait_until(const_cast<unsigned char *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until(volatile unsigned short *ivar, int cmp, unsigned short cmp_value) { shmem_ushort_wait_until(const_cast<unsigned short *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until(volatile unsigned int *ivar, int cmp, unsigned int cmp_value) { shmem_uint_wait_until(const_cast<unsigned int *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until(volatile unsigned long *ivar, int cmp, unsigned long cmp_value) { shmem_ulong_wait_until(const_cast<unsigned long *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until(volatile unsigned long long *ivar, int cmp, unsigned long long cmp_value) { shmem_ulonglong_wait_until(const_cast<unsigned long long *>(ivar), cmp, cmp_value); }
 #define OXSHMEM_EACH_shmem_wait_until(F) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE void shmem_wait_until(T *ivar, int cmp, T cmp_value) { shmem_##N##_wait_until(ivar, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE void shmem_wait_until_all(volatile short *ivars, size_t nelems, const int *status, int cmp, short cmp_value) { shmem_short_wait_until_all(const_cast<short *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until_all(volatile int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) { shmem_int_wait_until_all(const_cast<int *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until_all(volatile long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) { shmem_long_wait_until_all(const_cast<long *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until_all(volatile long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) { shmem_longlong_wait_until_all(const_cast<long long *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until_all(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value) { shmem_ushort_wait_until_all(const_cast<unsigned short *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until_all(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value) { shmem_uint_wait_until_all(const_cast<unsigned int *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until_all(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value) { shmem_ulong_wait_until_all(const_cast<unsigned long *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE void shmem_wait_until_all(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value) { shmem_ulonglong_wait_until_all(const_cast<unsigned long long *>(ivars), nelems, status, cmp, cmp_value); }
 #define OXSHMEM_EACH_shmem_wait_until_all(F) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE void shmem_wait_until_all(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { shmem_##N##_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE size_t shmem_wait_until_any(volatile short *ivars, size_t nelems, const int *status, int cmp, short cmp_value) { return shmem_short_wait_until_any(const_cast<short *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_any(volatile int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) { return shmem_int_wait_until_any(const_cast<int *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_any(volatile long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) { return shmem_long_wait_until_any(const_cast<long *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_any(volatile long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) { return shmem_longlong_wait_until_any(const_cast<long long *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_any(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value) { return shmem_ushort_wait_until_any(const_cast<unsigned short *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_any(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value) { return shmem_uint_wait_until_any(const_cast<unsigned int *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_any(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value) { return shmem_ulong_wait_until_any(const_cast<unsigned long *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_any(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_wait_until_any(const_cast<unsigned long long *>(ivars), nelems, status, cmp, cmp_value); }
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE size_t shmem_wait_until_any(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { return shmem_##N##_wait_until_any(ivars, nelems, status, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE size_t shmem_wait_until_some(volatile short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, short cmp_value) { return shmem_short_wait_until_some(const_cast<short *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_some(volatile int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) { return shmem_int_wait_until_some(const_cast<int *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_some(volatile long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) { return shmem_long_wait_until_some(const_cast<long *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_some(volatile long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) { return shmem_longlong_wait_until_some(const_cast<long long *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_some(volatile unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned short cmp_value) { return shmem_ushort_wait_until_some(const_cast<unsigned short *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_some(volatile unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value) { return shmem_uint_wait_until_some(const_cast<unsigned int *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_some(volatile unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value) { return shmem_ulong_wait_until_some(const_cast<unsigned long *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_wait_until_some(volatile unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_wait_until_some(const_cast<unsigned long long *>(ivars), nelems, indices, status, cmp, cmp_value); }
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE size_t shmem_wait_until_some(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T cmp_value) { return shmem_##N##_wait_until_some(ivars, nelems, indices, status, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE void shmem_wait_until_all_vector(volatile short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) { shmem_short_wait_until_all_vector(const_cast<short *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE void shmem_wait_until_all_vector(volatile int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values) { shmem_int_wait_until_all_vector(const_cast<int *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE void shmem_wait_until_all_vector(volatile long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values) { shmem_long_wait_until_all_vector(const_cast<long *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE void shmem_wait_until_all_vector(volatile long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values) { shmem_longlong_wait_until_all_vector(const_cast<long long *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE void shmem_wait_until_all_vector(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) { shmem_ushort_wait_until_all_vector(const_cast<unsigned short *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE void shmem_wait_until_all_vector(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values) { shmem_uint_wait_until_all_vector(const_cast<unsigned int *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE void shmem_wait_until_all_vector(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values) { shmem_ulong_wait_until_all_vector(const_cast<unsigned long *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE void shmem_wait_until_all_vector(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values) { shmem_ulonglong_wait_until_all_vector(const_cast<unsigned long long *>(ivars), nelems, status, cmp, cmp_values); }
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE void shmem_wait_until_all_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values) { shmem_##N##_wait_until_all_vector(ivars, nelems, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE size_t shmem_wait_until_any_vector(volatile short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) { return shmem_short_wait_until_any_vector(const_cast<short *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_any_vector(volatile int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values) { return shmem_int_wait_until_any_vector(const_cast<int *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_any_vector(volatile long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values) { return shmem_long_wait_until_any_vector(const_cast<long *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_any_vector(volatile long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values) { return shmem_longlong_wait_until_any_vector(const_cast<long long *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_any_vector(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) { return shmem_ushort_wait_until_any_vector(const_cast<unsigned short *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_any_vector(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values) { return shmem_uint_wait_until_any_vector(const_cast<unsigned int *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_any_vector(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values) { return shmem_ulong_wait_until_any_vector(const_cast<unsigned long *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_any_vector(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values) { return shmem_ulonglong_wait_until_any_vector(const_cast<unsigned long long *>(ivars), nelems, status, cmp, cmp_values); }
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE size_t shmem_wait_until_any_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_wait_until_any_vector(ivars, nelems, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE size_t shmem_wait_until_some_vector(volatile short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const short *cmp_values) { return shmem_short_wait_until_some_vector(const_cast<short *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_some_vector(volatile int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values) { return shmem_int_wait_until_some_vector(const_cast<int *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_some_vector(volatile long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values) { return shmem_long_wait_until_some_vector(const_cast<long *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_some_vector(volatile long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values) { return shmem_longlong_wait_until_some_vector(const_cast<long long *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_some_vector(volatile unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned short *cmp_values) { return shmem_ushort_wait_until_some_vector(const_cast<unsigned short *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_some_vector(volatile unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values) { return shmem_uint_wait_until_some_vector(const_cast<unsigned int *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_some_vector(volatile unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values) { return shmem_ulong_wait_until_some_vector(const_cast<unsigned long *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_wait_until_some_vector(volatile unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values) { return shmem_ulonglong_wait_until_some_vector(const_cast<unsigned long long *>(ivars), nelems, indices, status, cmp, cmp_values); }
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE size_t shmem_wait_until_some_vector(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_wait_until_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE int shmem_test(volatile char *ivar, int cmp, char cmp_value) { return shmem_char_test(const_cast<char *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test(volatile signed char *ivar, int cmp, signed char cmp_value) { return shmem_schar_test(const_cast<signed char *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test(volatile short *ivar, int cmp, short cmp_value) { return shmem_short_test(const_cast<short *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test(volatile int *ivar, int cmp, int cmp_value) { return shmem_int_test(const_cast<int *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test(volatile long *ivar, int cmp, long cmp_value) { return shmem_long_test(const_cast<long *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test(volatile long long *ivar, int cmp, long long cmp_value) { return shmem_longlong_test(const_cast<long long *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test(volatile unsigned char *ivar, int cmp, unsigned char cmp_value) { return shmem_uchar_test(const_cast<unsigned char *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test(volatile unsigned short *ivar, int cmp, unsigned short cmp_value) { return shmem_ushort_test(const_cast<unsigned short *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test(volatile unsigned int *ivar, int cmp, unsigned int cmp_value) { return shmem_uint_test(const_cast<unsigned int *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test(volatile unsigned long *ivar, int cmp, unsigned long cmp_value) { return shmem_ulong_test(const_cast<unsigned long *>(ivar), cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test(volatile unsigned long long *ivar, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test(const_cast<unsigned long long *>(ivar), cmp, cmp_value); }
 #define OXSHMEM_EACH_shmem_test(F) F(char, char) F(signed char, schar) F(short, short) F(int, int) F(long, long) F(long long, longlong) F(unsigned char, uchar) F(unsigned short, ushort) F(unsigned int, uint) F(unsigned long, ulong) F(unsigned long long, ulonglong)
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE int shmem_test(T *ivar, int cmp, T cmp_value) { return shmem_##N##_test(ivar, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_test(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE int shmem_test_all(volatile short *ivars, size_t nelems, const int *status, int cmp, short cmp_value) { return shmem_short_test_all(const_cast<short *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test_all(volatile int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) { return shmem_int_test_all(const_cast<int *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test_all(volatile long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) { return shmem_long_test_all(const_cast<long *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test_all(volatile long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) { return shmem_longlong_test_all(const_cast<long long *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test_all(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value) { return shmem_ushort_test_all(const_cast<unsigned short *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test_all(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value) { return shmem_uint_test_all(const_cast<unsigned int *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test_all(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value) { return shmem_ulong_test_all(const_cast<unsigned long *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE int shmem_test_all(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test_all(const_cast<unsigned long long *>(ivars), nelems, status, cmp, cmp_value); }
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE int shmem_test_all(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { return shmem_##N##_test_all(ivars, nelems, status, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE size_t shmem_test_any(volatile short *ivars, size_t nelems, const int *status, int cmp, short cmp_value) { return shmem_short_test_any(const_cast<short *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_any(volatile int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) { return shmem_int_test_any(const_cast<int *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_any(volatile long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) { return shmem_long_test_any(const_cast<long *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_any(volatile long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) { return shmem_longlong_test_any(const_cast<long long *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_any(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short cmp_value) { return shmem_ushort_test_any(const_cast<unsigned short *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_any(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, unsigned int cmp_value) { return shmem_uint_test_any(const_cast<unsigned int *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_any(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, unsigned long cmp_value) { return shmem_ulong_test_any(const_cast<unsigned long *>(ivars), nelems, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_any(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test_any(const_cast<unsigned long long *>(ivars), nelems, status, cmp, cmp_value); }
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE size_t shmem_test_any(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value) { return shmem_##N##_test_any(ivars, nelems, status, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE size_t shmem_test_some(volatile short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, short cmp_value) { return shmem_short_test_some(const_cast<short *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_some(volatile int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) { return shmem_int_test_some(const_cast<int *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_some(volatile long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) { return shmem_long_test_some(const_cast<long *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_some(volatile long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) { return shmem_longlong_test_some(const_cast<long long *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_some(volatile unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned short cmp_value) { return shmem_ushort_test_some(const_cast<unsigned short *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_some(volatile unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned int cmp_value) { return shmem_uint_test_some(const_cast<unsigned int *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_some(volatile unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long cmp_value) { return shmem_ulong_test_some(const_cast<unsigned long *>(ivars), nelems, indices, status, cmp, cmp_value); }
+OXSHMEM_INLINE size_t shmem_test_some(volatile unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test_some(const_cast<unsigned long long *>(ivars), nelems, indices, status, cmp, cmp_value); }
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE size_t shmem_test_some(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T cmp_value) { return shmem_##N##_test_some(ivars, nelems, indices, status, cmp, cmp_value); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE int shmem_test_all_vector(volatile short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) { return shmem_short_test_all_vector(const_cast<short *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE int shmem_test_all_vector(volatile int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values) { return shmem_int_test_all_vector(const_cast<int *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE int shmem_test_all_vector(volatile long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values) { return shmem_long_test_all_vector(const_cast<long *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE int shmem_test_all_vector(volatile long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values) { return shmem_longlong_test_all_vector(const_cast<long long *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE int shmem_test_all_vector(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) { return shmem_ushort_test_all_vector(const_cast<unsigned short *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE int shmem_test_all_vector(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values) { return shmem_uint_test_all_vector(const_cast<unsigned int *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE int shmem_test_all_vector(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values) { return shmem_ulong_test_all_vector(const_cast<unsigned long *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE int shmem_test_all_vector(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values) { return shmem_ulonglong_test_all_vector(const_cast<unsigned long long *>(ivars), nelems, status, cmp, cmp_values); }
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE int shmem_test_all_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_test_all_vector(ivars, nelems, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE size_t shmem_test_any_vector(volatile short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) { return shmem_short_test_any_vector(const_cast<short *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_any_vector(volatile int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values) { return shmem_int_test_any_vector(const_cast<int *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_any_vector(volatile long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values) { return shmem_long_test_any_vector(const_cast<long *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_any_vector(volatile long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values) { return shmem_longlong_test_any_vector(const_cast<long long *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_any_vector(volatile unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) { return shmem_ushort_test_any_vector(const_cast<unsigned short *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_any_vector(volatile unsigned int *ivars, size_t nelems, const int *status, int cmp, const unsigned int *cmp_values) { return shmem_uint_test_any_vector(const_cast<unsigned int *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_any_vector(volatile unsigned long *ivars, size_t nelems, const int *status, int cmp, const unsigned long *cmp_values) { return shmem_ulong_test_any_vector(const_cast<unsigned long *>(ivars), nelems, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_any_vector(volatile unsigned long long *ivars, size_t nelems, const int *status, int cmp, const unsigned long long *cmp_values) { return shmem_ulonglong_test_any_vector(const_cast<unsigned long long *>(ivars), nelems, status, cmp, cmp_values); }
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE size_t shmem_test_any_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_test_any_vector(ivars, nelems, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)
 #undef OXSHMEM_OVERLOAD
+OXSHMEM_INLINE size_t shmem_test_some_vector(volatile short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const short *cmp_values) { return shmem_short_test_some_vector(const_cast<short *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_some_vector(volatile int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values) { return shmem_int_test_some_vector(const_cast<int *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_some_vector(volatile long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values) { return shmem_long_test_some_vector(const_cast<long *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_some_vector(volatile long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values) { return shmem_longlong_test_some_vector(const_cast<long long *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_some_vector(volatile unsigned short *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned short *cmp_values) { return shmem_ushort_test_some_vector(const_cast<unsigned short *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_some_vector(volatile unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values) { return shmem_uint_test_some_vector(const_cast<unsigned int *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_some_vector(volatile unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values) { return shmem_ulong_test_some_vector(const_cast<unsigned long *>(ivars), nelems, indices, status, cmp, cmp_values); }
+OXSHMEM_INLINE size_t shmem_test_some_vector(volatile unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values) { return shmem_ulonglong_test_some_vector(const_cast<unsigned long long *>(ivars), nelems, indices, status, cmp, cmp_values); }
 #define OXSHMEM_OVERLOAD(T, N) \
     OXSHMEM_INLINE size_t shmem_test_some_vector(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const T *cmp_values) { return shmem_##N##_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 OXSHMEM_EACH_shmem_wait_until_all(OXSHMEM_OVERLOAD)

@@ -842,8 +842,8 @@ void oxshmem_no_such_routine_for_this_type(void);
     arms(, head, tail))(__VA_ARGS__)
 #define OXSHMEM_PLAIN_CONST(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     arms(, head, tail), arms(const, head, tail))(__VA_ARGS__)
-#define OXSHMEM_PLAIN_VOLATILE(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
-    arms(, head, tail), arms(volatile, head, tail))(__VA_ARGS__)
+#define OXSHMEM_PLAIN_VOLATILE(arms, steady, head, tail, ivar, ...) _Generic((ivar), \
+    arms(, head, tail), arms(volatile, head, tail))(steady(ivar), __VA_ARGS__)
 #define OXSHMEM_TEAM(arms, head, tail, ...) _Generic((OXSHMEM_SECOND(__VA_ARGS__, 0, 0)), \
     arms(, head, tail))(__VA_ARGS__)
 #define OXSHMEM_CTX(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \

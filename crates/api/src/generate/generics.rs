@@ -67,8 +67,8 @@ void oxshmem_no_such_routine_for_this_type(void);
     arms(, head, tail))(__VA_ARGS__)
 #define OXSHMEM_PLAIN_CONST(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
     arms(, head, tail), arms(const, head, tail))(__VA_ARGS__)
-#define OXSHMEM_PLAIN_VOLATILE(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
-    arms(, head, tail), arms(volatile, head, tail))(__VA_ARGS__)
+#define OXSHMEM_PLAIN_VOLATILE(arms, steady, head, tail, ivar, ...) _Generic((ivar), \
+    arms(, head, tail), arms(volatile, head, tail))(steady(ivar), __VA_ARGS__)
 #define OXSHMEM_TEAM(arms, head, tail, ...) _Generic((OXSHMEM_SECOND(__VA_ARGS__, 0, 0)), \
     arms(, head, tail))(__VA_ARGS__)
 #define OXSHMEM_CTX(arms, head, tail, ...) _Generic((OXSHMEM_FIRST(__VA_ARGS__, 0)), \
@@ -125,7 +125,15 @@ pub(super) fn macros(prefix: &str) -> String {
             }
         };
         let tail = name.strip_prefix(prefix).expect("the prefix chose the macro");
-        text += &format!("#define {name}(...) {}({arms}, {prefix}, _{tail}, __VA_ARGS__)\n", selector(&generic));
+        let mut choices = arms.clone();
+        if takes_volatile(&generic) {
+            let steady = arms.replace("ARMS", "STEADY");
+            if !text.contains(&format!("{steady}(")) {
+                text += &steady_macro(&steady, elements);
+            }
+            choices = format!("{arms}, {steady}");
+        }
+        text += &format!("#define {name}(...) {}({choices}, {prefix}, _{tail}, __VA_ARGS__)\n", selector(&generic));
     }
     if prefix == "shmem_" {
         text += "/* A team, or the older active set. */\n\
@@ -174,6 +182,12 @@ pub(super) fn has_unused_handle(family: &Family) -> bool {
     is_extension && matches!(family.function(), "rma::put_nbi" | "rma::get_nbi")
 }
 
+/// Whether the macro takes pointers to volatile words, too: programs of the days when these calls did, and those whose loops read the
+/// word between the calls.
+pub(super) fn takes_volatile(generic: &Generic) -> bool {
+    generic.family.category == Category::P2p && !generic.elements.is_empty()
+}
+
 fn selector(generic: &Generic) -> &'static str {
     if has_unused_handle(generic.family) {
         return "OXSHMEM_NB";
@@ -184,8 +198,7 @@ fn selector(generic: &Generic) -> &'static str {
         (2, ..) => "OXSHMEM_TEAM",
         (_, true, false) => "OXSHMEM_CTX",
         (_, true, true) => "OXSHMEM_CTX_CONST",
-        // Programs of the days when these calls took volatile pointers.
-        (_, false, false) if generic.family.category == Category::P2p => "OXSHMEM_PLAIN_VOLATILE",
+        (_, false, false) if takes_volatile(generic) => "OXSHMEM_PLAIN_VOLATILE",
         (_, false, false) => "OXSHMEM_PLAIN",
         (_, false, true) => "OXSHMEM_PLAIN_CONST",
     }
@@ -199,6 +212,13 @@ fn arms_macro(name: &str, elements: &[&ElementType]) -> String {
     format!("#define {name}(q, head, tail) \\\n{}\n", arms.join(", \\\n"))
 }
 
+/// The pointer that a routine takes, for one to a volatile word. Under `-Wcast-qual` compilers warn of a cast that has no integer between.
+fn steady_macro(name: &str, elements: &[&ElementType]) -> String {
+    let arms: Vec<String> =
+        elements.iter().map(|element| format!("    volatile {0} *: ({0} *)(uintptr_t)(p)", element.c)).collect();
+    format!("#define {name}(p) _Generic((p), \\\n{}, \\\n    default: (p))\n", arms.join(", \\\n"))
+}
+
 /// A program, and the routines it must end up calling.
 #[derive(Debug)]
 pub struct TestProgram {
@@ -208,7 +228,7 @@ pub struct TestProgram {
     pub calls: BTreeSet<String>,
 }
 
-/// A program that calls every macro on every type, plain and with a context, const and not.
+/// A program that calls every macro on every type, plain and with a context, const and volatile and neither.
 pub fn test_program() -> TestProgram {
     let mut program = TestProgram { text: String::from("#include <shmemx.h>\n"), calls: BTreeSet::new() };
     for generic in generics("shmem_").iter().chain(&generics("shmemx_")) {
@@ -238,6 +258,10 @@ impl TestProgram {
         let decides = &mut parameters[generic.position - 1 + usize::from(symbol.ctx)];
         if let Some(target) = decides.ctype.strip_prefix("const ") {
             decides.ctype = target.into();
+            self.call(generic, &parameters);
+        }
+        if takes_volatile(generic) {
+            parameters[0].ctype = format!("volatile {}", parameters[0].ctype);
             self.call(generic, &parameters);
         }
     }

@@ -1,6 +1,6 @@
 //! C++ overloads: what the C11 macros are for C.
 
-use super::generics::{Generic, broadcast_on_sets, generics, has_unused_handle, with_complex};
+use super::generics::{Generic, broadcast_on_sets, generics, has_unused_handle, takes_volatile, with_complex};
 use crate::expand::{CallForm, Symbol, expand, symbols};
 use crate::prototype::{Parameter, Prototype};
 use crate::table::Family;
@@ -34,6 +34,9 @@ pub(super) fn functions(prefix: &str) -> String {
             let with_context = &expand(generic.family, true)[0];
             text += &inline(&with_context.prototype, &name, &with_context.name);
             continue;
+        }
+        if takes_volatile(&generic) {
+            text += &for_volatile(&generic);
         }
         // So is a routine that has the macro's name, for its own type.
         if let Some(routine) = routines.iter().find(|routine| routine.name == name) {
@@ -89,6 +92,19 @@ fn older_broadcast() -> String {
         )
     });
     team.to_string() + &sets.collect::<String>()
+}
+
+/// The overloads for pointers to volatile words.
+fn for_volatile(generic: &Generic) -> String {
+    let lines = generic.elements.iter().map(|element| {
+        let Symbol { name: routine, prototype, .. } = form(generic.family, element);
+        let (ivar, word) = (&prototype.parameters[0].name, &prototype.parameters[0].ctype);
+        let steady = format!("const_cast<{word}>({ivar})");
+        let arguments = prototype.arguments().replacen(ivar.as_str(), &steady, 1);
+        let body = inline(&prototype, &generic.name, &routine).replacen(word, &format!("volatile {word}"), 1);
+        body.replacen(&format!("{routine}({})", prototype.arguments()), &format!("{routine}({arguments})"), 1)
+    });
+    lines.collect()
 }
 
 /// The plain symbol of one element.
