@@ -53,16 +53,16 @@ impl Program {
     }
 
     fn link(name: &str, compiler: &str, options: &[&str], library: &Path) -> Self {
+        Self::try_link(name, compiler, options, library).unwrap_or_else(|output| panic!("{name}: {output:?}"))
+    }
+
+    fn try_link(name: &str, compiler: &str, options: &[&str], library: &Path) -> Result<Self, Output> {
         let program = examples().join(format!("{name}-{}", std::process::id()));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/statics.c");
-        run(Command::new(compiler)
-            .args(["-O1", "-pthread"])
-            .args(options)
-            .arg("-o")
-            .arg(&program)
-            .arg(source)
-            .arg(library));
-        Program(program)
+        let mut command = Command::new(compiler);
+        command.args(["-O1", "-pthread"]).args(options).arg("-o").arg(&program).arg(source).arg(library);
+        let output = command.output().expect("it starts");
+        if output.status.success() { Ok(Program(program)) } else { Err(output) }
     }
 
     fn run(&self, variable: Option<&str>) -> String {
@@ -111,6 +111,16 @@ fn fully_static() {
 #[test]
 fn static_and_position_independent() {
     Program::archive("static-pie", "cc", &["-fPIE", "-static-pie"]).shares_its_variables();
+}
+
+/// It knows gaps between variables, which are copied with them.
+#[test]
+fn under_address_sanitizer() {
+    if Program::try_link("asan-probe", "cc", &["-fsanitize=address"], archive()).is_err() {
+        return println!("SKIPPED: the compiler has no AddressSanitizer");
+    }
+    let text = Program::archive("asan", "cc", &["-fsanitize=address"]).run(Some("ASAN_OPTIONS=detect_leaks=0"));
+    assert!(text.ends_with("ok\n"), "{text}");
 }
 
 #[test]
