@@ -1,7 +1,10 @@
 //! Faults between hosts and processes: forks, strangers, encryption, files that stay behind.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Job, JobEnd, program, program_with};
+use std::path::Path;
+use std::time::Duration;
+
+use oxshmem_faults::{Job, JobEnd, not_run, program, program_with};
 
 /// Two PEs that are two nodes over a transport, or one node over none. `None`: this machine does not have it, which is said.
 fn over(transport: &str) -> Option<Job> {
@@ -45,6 +48,23 @@ fn fault_W5_a_forked_child_disturbs_nobody_and_gets_a_sentence() {
                 assert!(ended.stdout.contains(&line), "{transport}: {line}{ended}");
             }
         }
+    }
+}
+
+/// Its C library shares its variables with the child until the library gives the child others. The connections have a thread.
+#[test]
+fn a_fully_static_program_outlives_its_children() {
+    if !Path::new("/usr/lib/x86_64-linux-gnu/libc.a").exists() && !Path::new("/usr/lib64/libc.a").exists() {
+        return not_run("no static program can be linked here");
+    }
+    let forked = program_with("forked.c", &["-static", "-Wno-deprecated-declarations"]);
+    for shape in ["-n 2", "-n 2 --nodes 2"] {
+        let ended = Job::new(shape)
+            .env("SHMEM_TRANSPORT", "tcp")
+            .limit(Duration::from_secs(60))
+            .run(&forked, [""; 0])
+            .expect(0);
+        assert_eq!(ended.stdout.matches("done").count(), 2, "{shape}: {ended}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The program headers of the running executable.
 
-use libc::{Elf64_Ehdr, Elf64_Phdr, PF_W, PT_GNU_RELRO, PT_LOAD, PT_NOTE};
+use libc::{Elf64_Ehdr, Elf64_Phdr, PF_W, PT_GNU_RELRO, PT_INTERP, PT_LOAD, PT_NOTE};
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io;
@@ -53,6 +53,11 @@ impl Executable {
 
     pub(crate) fn headers(&self) -> &'static [Elf64_Phdr] {
         self.headers
+    }
+
+    /// Whether it names a loader; a fully static program does not.
+    pub(crate) fn has_interpreter(&self) -> bool {
+        self.headers.iter().any(|header| header.p_type == PT_INTERP)
     }
 
     /// Where its first segment begins.

@@ -4,24 +4,24 @@
 //! file and the file is mapped in its place. The program notices nothing; a process that maps the same file reads and
 //! writes the variables. Unlike pages copied at need, this works for every store the program makes from then on.
 
+mod fork;
+
+pub use fork::refuse_harmful_forks_by;
+
 use crate::bystanders;
 use crate::descriptors;
 use crate::executable::{Executable, Writable};
 use crate::kernel_text;
-use crate::limits;
 use crate::mappings;
 use crate::memory::{Pages, SharedMemory, page_size};
 use crate::uninterrupted;
-use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The name of the memory file, for debuggers and for another copy of the library.
 const FILE: &CStr = c"oxshmem statics";
@@ -39,6 +39,8 @@ pub struct Statics {
     access: c_int,
     /// This copy of the library has mapped it, so this copy gives a child its own.
     is_ours: bool,
+    /// Whether every fork of this program is one of [`fork::around_kernel`].
+    is_wrapped: bool,
 }
 
 impl Statics {
@@ -50,8 +52,7 @@ impl Statics {
 
 /// The shared static data, or the reason why it is not shared.
 pub fn region() -> Result<&'static Statics, &'static str> {
-    // Relaxed: only the thread that forked can see true, and it set it itself.
-    if FORKED.load(Ordering::Relaxed) {
+    if fork::is_child() {
         return Err("this process is the child of a fork and has variables of its own");
     }
     match STATE.get() {
@@ -82,9 +83,6 @@ pub fn executable() -> Option<Loaded> {
 
 /// Written once by the constructor, when there are no other threads.
 static STATE: OnceLock<Result<Statics, &'static str>> = OnceLock::new();
-
-/// Written by the child of a fork, which has one thread.
-static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Has the static data of the program shared that this is part of. It stands in the library, and not here, because tools
 /// that use this crate are no PEs.
@@ -120,8 +118,8 @@ fn share() -> Result<Statics, &'static str> {
     if let Ok(Some(number)) = another {
         let memory = file_of_another_copy(number)
             .ok_or("another copy of the library shares the static variables, and has closed its descriptor")?;
-        watch_forks()?;
-        return Ok(Statics { start, len, memory, access, is_ours: false });
+        fork::watch()?;
+        return Ok(Statics { start, len, memory, access, is_ours: false, is_wrapped: false });
     }
     if another.is_err() && mappings::is_shared(start) {
         return Err(
@@ -132,17 +130,9 @@ fn share() -> Result<Statics, &'static str> {
     let memory = SharedMemory::create(FILE, len as u64, Pages::Small)
         .map_err(|_| "the system refused a memory file for the static variables")?;
     let pagemap = File::open("/proc/self/pagemap").ok();
-    watch_forks()?;
+    fork::watch()?;
     replace(&data, access, &memory, pagemap.as_ref()).map_err(|_| "the static variables could not be mapped shared")?;
-    Ok(Statics { start, len, memory, access, is_ours: true })
-}
-
-fn watch_forks() -> Result<(), &'static str> {
-    // SAFETY: the handlers are functions of this library, which is never unloaded.
-    match unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) } {
-        0 => Ok(()),
-        _ => Err("the system refused to watch for forks"),
-    }
+    Ok(Statics { start, len, memory, access, is_ours: true, is_wrapped: fork::is_wrapped(&executable) })
 }
 
 /// A descriptor of the memory file with this number, which another copy of the library has put in the place of the static data: a program that
@@ -260,125 +250,9 @@ fn threads() -> Option<u32> {
     u32::try_from(bystanders::field(&kernel_text::read("/proc/self/stat").ok()?, bystanders::COUNT)?).ok()
 }
 
-// A fork copies private memory only. The child must not write to its parent's variables, so it gets a copy of what they
-// were at the moment of the fork. In a static executable the variables include those of the C library; what it does in
-// the child before the handler runs still reaches the parent. With one thread it only repeats values there; a static
-// program that forks with several threads should turn the sharing off.
-
-thread_local! {
-    /// The copy for a child, between the handlers before and after the fork; null when there was no memory for it.
-    /// One for each thread, because threads may fork at the same time.
-    static SNAPSHOT: Cell<*mut c_void> = const { Cell::new(ptr::null_mut()) };
-}
-
-fn shared() -> Option<&'static Statics> {
-    STATE.get()?.as_ref().ok().filter(|_| !FORKED.load(Ordering::Relaxed))
-}
-
-extern "C" fn before_fork() {
-    if let Some(statics) = shared().filter(|statics| statics.is_ours) {
-        SNAPSHOT.set(snapshot(statics).unwrap_or(ptr::null_mut()));
-    }
-}
-
-extern "C" fn after_fork_in_parent() {
-    let copy = SNAPSHOT.replace(ptr::null_mut());
-    if let (Some(statics), false) = (shared(), copy.is_null()) {
-        // SAFETY: the copy is a mapping of this size that only the handlers know.
-        unsafe { libc::munmap(copy, statics.len) };
-    }
-}
-
-extern "C" fn after_fork_in_child() {
-    let Some(statics) = shared() else { return };
-    if statics.is_ours {
-        replace_in_child(statics);
-    }
-    FORKED.store(true, Ordering::Relaxed);
-}
-
-/// Gives the child static data of its own.
-fn replace_in_child(statics: &Statics) {
-    let (place, len) = (statics.start as *mut c_void, statics.len);
-    let copy = SNAPSHOT.replace(ptr::null_mut());
-    let replaced = if copy.is_null() {
-        // Without a copy the file itself, privately: not a snapshot, but the parent is safe.
-        let flags = libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE;
-        statics.file().ok_or(io::Error::from(io::ErrorKind::NotFound)).and_then(|memory| {
-            // SAFETY: replaces the static data by a mapping of the same bytes; the child has one thread.
-            unsafe { syscall!(mmap(place, len, statics.access, flags, memory.fd().as_raw_fd(), 0)) }
-        })
-    } else {
-        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        // Not by the C library's function: UCX's hook takes its place and loses the last argument.
-        // SAFETY: moves the copy, which has the size of the static data, over it; the child has one thread.
-        let moved = unsafe { syscall!(syscall(libc::SYS_mremap, copy, len, len, flags, place)) };
-        moved.map(|_| place)
-    };
-    if replaced.is_err() {
-        // SAFETY: ends the child, which must not go on writing to its parent's variables.
-        unsafe { libc::abort() };
-    }
-}
-
-/// Static data with at most this much memory is copied without a look at how much memory is left.
-const LITTLE: u64 = 16 << 20;
-
-/// Whether `bytes` bytes can be copied where `spare` bytes are left. Beyond the limit of a control group the kernel
-/// would kill the process, which may fork in order to start another program only.
-fn affords(bytes: u64, spare: impl FnOnce() -> u64) -> bool {
-    bytes <= LITTLE || bytes <= spare()
-}
-
-/// A private copy of the static data.
-fn snapshot(statics: &Statics) -> io::Result<*mut c_void> {
-    let file = statics.file();
-    let backed = match file {
-        Some(memory) => rustix::fs::fstat(memory.fd())?.st_blocks as u64 * 512,
-        None => statics.len as u64,
-    };
-    if !affords(backed, || limits::tightest().spare()) {
-        return Err(io::ErrorKind::OutOfMemory.into());
-    }
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: the system chooses an address that is not in use.
-    let copy = unsafe { syscall!(mmap(ptr::null_mut(), statics.len, statics.access, flags, -1, 0)) }?;
-    let read = match file {
-        Some(memory) => read_data(memory, copy),
-        // SAFETY: the copy has this size, and nobody else knows it.
-        None => unsafe { mappings::copy_own(statics.start, copy, statics.len) },
-    };
-    read.map(|()| copy).inspect_err(|_| {
-        // SAFETY: nobody else knows the copy.
-        unsafe { libc::munmap(copy, statics.len) };
-    })
-}
-
-/// Reads the file to `copy`, which is as large; what was never written stays without memory there too.
-fn read_data(memory: &SharedMemory, copy: *mut c_void) -> io::Result<()> {
-    let fd = memory.fd().as_raw_fd();
-    let mut at = 0;
-    // SAFETY: takes no pointers. Other processes share the file's position, but only the results are used.
-    while let Ok(start) = unsafe { syscall!(lseek(fd, at, libc::SEEK_DATA)) } {
-        // SAFETY: the call takes no pointers. Data is always followed by a hole, at the latest the end of the file.
-        let end = unsafe { syscall!(lseek(fd, start, libc::SEEK_HOLE)) }?;
-        at = start;
-        while at < end {
-            let len = (end - at) as usize;
-            // SAFETY: the kernel writes at most to `end`, which lies in the copy.
-            let read = uninterrupted(|| unsafe { syscall!(pread(fd, copy.byte_add(at as usize), len, at)) })?;
-            if read == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            at += read as libc::off_t;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{affords, has_one_thread, threads};
+    use super::{has_one_thread, threads};
 
     #[test]
     fn other_threads_are_found_without_proc() {
@@ -389,12 +263,5 @@ mod tests {
         assert!(has_one_thread(threads()).is_err() && has_one_thread(None).is_err() && has_one_thread(Some(1)).is_ok());
         drop(end);
         assert!(other.join().expect("it only waits"));
-    }
-
-    #[test]
-    fn a_fork_copies_what_there_is_memory_for() {
-        assert!(affords(1 << 20, || unreachable!("little is copied without a look")));
-        assert!(affords(1 << 30, || 1 << 30));
-        assert!(!affords(1 << 30, || (1 << 30) - 1));
     }
 }

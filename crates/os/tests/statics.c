@@ -129,6 +129,33 @@ static void a_child_has_variables_of_its_own(void) {
     CHECK(system("exit 4") >> 8 == 4 && zero == 8);
 }
 
+static void *wait_for_a_byte(void *from)
+{
+    char go;
+    return read(*(int *)from, &go, 1) == 1 ? from : NULL;
+}
+
+/* The C library writes to its own variables in the child: to its locks, and to its count of threads, without which the end of a
+ * thread would be the end of the process. */
+static void a_fork_does_not_lose_threads(void) {
+    int to_thread[2], status;
+    pthread_t thread;
+    void *result = NULL;
+    CHECK(!pipe(to_thread) && !pthread_create(&thread, NULL, wait_for_a_byte, &to_thread[0]));
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK(strstr(probe_reason(), "fork"));
+        zero = 60;
+        _exit(3);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 3 && zero == 8);
+    CHECK(write(to_thread[1], "", 1) == 1);
+    CHECK(!pthread_join(thread, &result) && result == &to_thread[0]);
+}
+
 /* As in a program that becomes a daemon. */
 __attribute__((unused)) static void a_closed_descriptor_harms_no_child(void) {
     int status;
@@ -161,6 +188,7 @@ int main(void) {
     pages_keep_what_was_stored_before();
     an_unused_array_is_symmetric_and_free();
     a_child_has_variables_of_its_own();
+    a_fork_does_not_lose_threads();
 #ifdef CLOSED
     a_closed_descriptor_harms_no_child();
 #endif

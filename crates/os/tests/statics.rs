@@ -103,14 +103,26 @@ fn fixed_addresses() {
     Program::archive("no-pie", "cc", &["-fno-pie", "-no-pie"]).shares_its_variables();
 }
 
+/// The words for a fully static program that `oshcc` passes.
+const WRAPPED: &str = "-Wl,--wrap=_Fork,-u,_Fork";
+
 #[test]
 fn fully_static() {
-    Program::archive("static", "cc", &["-static"]).shares_its_variables();
+    Program::archive("static", "cc", &["-static", WRAPPED]).shares_its_variables();
 }
 
 #[test]
 fn static_and_position_independent() {
-    Program::archive("static-pie", "cc", &["-fPIE", "-static-pie"]).shares_its_variables();
+    Program::archive("static-pie", "cc", &["-fPIE", "-static-pie", WRAPPED]).shares_its_variables();
+}
+
+#[test]
+fn a_fork_that_would_damage_a_fully_static_program_is_refused() {
+    let program = Program::archive("static-unwrapped", "cc", &["-static"]);
+    let ended = Command::new(&program.0).env_remove("SHMEM_STATICS").output().expect("it starts");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.code() == Some(1) && said.contains("fork: this process has several threads"), "{ended:?}");
+    assert!(said.contains(WRAPPED), "{said}");
 }
 
 /// It knows gaps between variables, which are copied with them.

@@ -18,6 +18,10 @@ pub(super) const FORTRAN_THREADS: &str = "-Wl,-u,pthread_mutex_init,-u,pthread_m
      -u,pthread_mutex_trylock,-u,pthread_cond_init,-u,pthread_cond_destroy,-u,pthread_cond_wait,\
      -u,pthread_cond_broadcast,-u,pthread_join";
 
+/// Has `fork` of a fully static program call the library, which gives the child static variables of its own before the C
+/// library writes there.
+pub(super) const FORKS: &str = "-Wl,--wrap=_Fork,-u,_Fork";
+
 /// Whether the argument asks for the archive.
 pub(super) fn is_asked_for(argument: &OsString) -> bool {
     argument == OPTION || is_static(argument)
@@ -32,7 +36,8 @@ pub(super) fn flags(arguments: &[OsString], lib: &Path, fortran: bool) -> Option
     let archive = lib.join("liboxshmem.a").into_os_string();
     if arguments.iter().any(is_static) {
         let threads = fortran.then(|| FORTRAN_THREADS.into());
-        return Some(threads.into_iter().chain([archive]).chain(STATIC_LIBRARIES.map(OsString::from)).collect());
+        let before = threads.into_iter().chain([FORKS.into(), archive]);
+        return Some(before.chain(STATIC_LIBRARIES.map(OsString::from)).collect());
     }
     let is_asked = arguments.iter().any(is_asked_for);
     is_asked.then(|| [archive].into_iter().chain(SYSTEM_LIBRARIES.map(OsString::from)).collect())

@@ -78,7 +78,7 @@ fn the_fortran_module_is_linked_before_the_library() {
 fn archives_bring_the_system_libraries() {
     let shared_rest = "/opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_s";
     assert_eq!(acts("oshcc", "a.o -static-oxshmem"), format!("cc a.o -I/opt/osh/include {shared_rest}"));
-    let all_static = "/opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_eh";
+    let all_static = format!("{} /opt/osh/lib/liboxshmem.a -lpthread -ldl -lm -lrt -lgcc_eh", archive::FORKS);
     assert_eq!(acts("oshcc", "-static a.o"), format!("cc -static a.o -I/opt/osh/include {all_static}"));
     let threads = format!("{} {all_static}", archive::FORTRAN_THREADS);
     assert_eq!(acts("oshfort", "-static a.o"), format!("gfortran -static a.o -I/opt/osh/include {threads}"));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::disk::{self, write};
 use crate::product::fortran;
-use crate::product::library::SYSTEM;
+use crate::product::library::{FORKS, SYSTEM};
 use crate::product::recipe::VERSION;
 use crate::{Outcome, top};
 
@@ -42,9 +42,11 @@ pub(crate) fn install(prefix: &Path, libdir: &Path) -> Outcome {
 }
 
 /// The libraries that a program with the archive names. The one that unwinds is not among them: compilers add it, from an archive for a
-/// program that is static in all (`-static`), where `-lgcc_s` does not exist.
+/// program that is static in all (`-static`), where `-lgcc_s` does not exist. The first words are for such a program; elsewhere they have
+/// no effect on `fork`.
 fn beside_archive() -> Vec<&'static str> {
-    SYSTEM.iter().copied().filter(|library| *library != "-lgcc_s").collect()
+    let libraries = SYSTEM.iter().copied().filter(|library| *library != "-lgcc_s");
+    [FORKS].into_iter().chain(libraries).collect()
 }
 
 /// From a folder that lies `below` folders below `libdir` to the prefix.

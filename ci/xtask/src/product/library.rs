@@ -87,9 +87,14 @@ pub(crate) fn link_recorder(recipe: &Recipe, archive: &Path, folder: &Path) -> O
     disk::remove(&map)
 }
 
+/// The function that `fork` of a fully static program calls, by the linker's option that [`FORKS`] names.
+const AROUND_FORK: &str = "__wrap__Fork";
+/// What a fully static program passes to the linker beside the archive.
+pub(crate) const FORKS: &str = "-Wl,--wrap=_Fork,-u,_Fork";
+
 /// One relocatable object that shows the library's symbols and hides Rust's.
 fn fixed(recipe: &Recipe, archive: &Path, folder: &Path) -> Outcome {
-    let names = public_names();
+    let names = [public_names(), vec![AROUND_FORK.to_owned()]].concat();
     let [object, public, roots] = ["oxshmem.o", "public", "roots"].map(|name| folder.join(name));
     let library = folder.join("liboxshmem.a");
     write(&public, &names.join("\n"))?;
