@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static long a[256], b[256];
+static long a[256], b[256] = {1};
+#ifdef CONSTANTS
+const long between[256] = {1};
+#endif
 static long sync_array[SHMEM_REDUCE_SYNC_SIZE], work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 //! Counts and strides that leave `size_t`, and arrays that are not there: a sentence, never a signal or a write elsewhere.
 #![allow(non_snake_case, reason = "tests carry the number of the fault")]
 
-use oxshmem_faults::{Job, JobEnd, by_turns, program};
+use oxshmem_faults::{Job, JobEnd, by_turns, program, program_with};
 
 /// A job of the smallest sizes, on one node and on two.
 static SHAPES: [&str; 3] = ["-n 1", "-n 2", "-n 2 --nodes 2"];
@@ -92,4 +92,14 @@ fn fault_S2_an_alltoallv_names_its_own_arguments() {
             names(ended, &about, &[&format!("shmemx_team_alltoallv: {name} ("), "is not symmetric memory"]);
         }
     }
+}
+
+/// The linker puts large constants between the variables and the large initialised ones.
+#[test]
+fn variables_in_segments_apart_have_a_remedy() {
+    let options = ["-mcmodel=medium", "-mlarge-data-threshold=256", "-DCONSTANTS"];
+    let (job, call) = (|| Job::new("-n 2"), ["broadcast", "static", "4"]);
+    let names_remedy = ["static variables are not symmetric here", "-mcmodel=large in place of -mcmodel=medium"];
+    names(job().run(&program_with("private_arrays.c", &options), call), "constants between", &names_remedy);
+    job().run(&program_with("private_arrays.c", &options[..2]), call).expect(0);
 }

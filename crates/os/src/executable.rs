@@ -25,6 +25,35 @@ pub(crate) struct Writable {
     pub(crate) flags: u32,
 }
 
+/// The writable segments of an executable with one or two of them. The linker puts large initialised variables (`-mcmodel=medium`)
+/// into a second one, and aligns it, so that nothing lies between the two for some pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WritableParts {
+    low: Writable,
+    high: Option<Writable>,
+}
+
+impl WritableParts {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Writable> {
+        [&self.low].into_iter().chain(&self.high)
+    }
+
+    /// From the first part to the last one.
+    pub(crate) fn extent(&self) -> std::ops::Range<usize> {
+        self.low.start..self.high.unwrap_or(self.low).end
+    }
+
+    pub(crate) fn flags(&self) -> u32 {
+        self.low.flags
+    }
+}
+
+/// The longest gap that a linker leaves for the sake of alignment: the largest page of the processor that one asks for.
+const LONGEST_GAP: usize = 2 << 20;
+
+/// Why static data is not symmetric in a program with segments that lie apart.
+pub const SEGMENTS_APART: &str = "the executable has several separate writable segments";
+
 impl Executable {
     /// Reads what the loader knows; allocates nothing.
     pub(crate) fn this() -> Option<Executable> {
@@ -80,17 +109,34 @@ impl Executable {
     }
 
     /// The static data that stays writable while the program runs.
-    pub(crate) fn writable(&self, page: usize) -> Result<Writable, &'static str> {
+    pub(crate) fn writable(&self, page: usize) -> Result<WritableParts, &'static str> {
         let segments = self.headers.iter().filter(|h| h.p_type == PT_LOAD && h.p_flags & PF_W != 0);
         let parts = segments.map(|segment| self.without_relro(segment, page)).filter(|part| part.start < part.end);
-        let joined = parts.map(Ok).reduce(|low, high| {
-            let (low, high): (Writable, Writable) = (low?, high?);
-            if low.end != high.start || low.flags != high.flags {
-                return Err("the executable has several separate writable segments");
-            }
-            Ok(Writable { start: low.start, ..high })
+        let joined = parts.map(|part| Ok(WritableParts { low: part, high: None })).reduce(|low, high| {
+            let (low, high): (WritableParts, WritableParts) = (low?, high?);
+            self.join(low, high.low).ok_or(SEGMENTS_APART)
         });
         joined.unwrap_or(Err("the executable has no static variables"))
+    }
+
+    /// Both together, if nothing lies between them, or can.
+    fn join(&self, low: WritableParts, part: Writable) -> Option<WritableParts> {
+        let last = low.high.unwrap_or(low.low);
+        if last.flags != part.flags {
+            return None;
+        }
+        if last.end == part.start {
+            let both = Writable { start: last.start, ..part };
+            return Some(match low.high {
+                Some(_) => WritableParts { high: Some(both), ..low },
+                None => WritableParts { low: both, high: None },
+            });
+        }
+        let gap = last.end..part.start;
+        let mut segments = self.headers.iter().filter(|h| h.p_type == PT_LOAD).map(|header| self.extent(header));
+        let is_empty = !segments.any(|other| other.start < gap.end && gap.start < other.end);
+        (low.high.is_none() && is_empty && gap.len() <= LONGEST_GAP)
+            .then_some(WritableParts { high: Some(part), ..low })
     }
 
     /// The loader makes whole pages of RELRO read-only and leaves a page that it only begins on writable; so do we.
@@ -153,8 +199,14 @@ mod tests {
         Elf64_Phdr { p_type, p_flags, p_offset: 0, p_vaddr, p_paddr: p_vaddr, p_filesz, p_memsz, p_align: 0x1000 }
     }
 
-    fn writable(headers: Vec<Elf64_Phdr>) -> Result<Writable, &'static str> {
+    fn parts(headers: Vec<Elf64_Phdr>) -> Result<WritableParts, &'static str> {
         Executable { bias: 0x10_0000, headers: headers.leak() }.writable(0x1000)
+    }
+
+    fn writable(headers: Vec<Elf64_Phdr>) -> Result<Writable, &'static str> {
+        let parts = parts(headers)?;
+        assert_eq!(parts.high, None);
+        Ok(parts.low)
     }
 
     const RW: u32 = libc::PF_R | PF_W;
@@ -180,13 +232,24 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_joined_only_where_they_touch() {
+    fn segments_are_joined_only_where_nothing_lies_between_them() {
         let low = header(PT_LOAD, RW, 0x2000, 0x800, 0x1000);
         let next = header(PT_LOAD, RW, 0x3000, 0, 0x1000);
         let far = header(PT_LOAD, RW, 0x9000, 0, 0x1000);
         let found = Writable { start: 0x10_2000, end: 0x10_4000, file_end: 0x10_3000, flags: RW };
         assert_eq!(writable(vec![low, next]), Ok(found));
-        assert!(writable(vec![low, far]).is_err());
+        // As with -mcmodel=medium: the one of large initialised variables is aligned, and may lie behind one of large constants.
+        let large = Writable { start: 0x10_9000, end: 0x10_a000, file_end: 0x10_9000, flags: RW };
+        let apart = parts(vec![low, next, far]).expect("there is nothing between them");
+        assert_eq!(apart.iter().copied().collect::<Vec<_>>(), [found, large]);
+        assert_eq!(apart.extent(), found.start..large.end);
+        let between = header(PT_LOAD, libc::PF_R, 0x5040, 0x1000, 0x1000);
+        let beyond = header(PT_LOAD, RW, 0x40_9000, 0, 0x1000);
+        let executed = header(PT_LOAD, RW | libc::PF_X, 0x9000, 0, 0x1000);
+        let third = header(PT_LOAD, RW, 0xc000, 0, 0x1000);
+        for others in [vec![between, far], vec![beyond], vec![executed], vec![far, third]] {
+            assert_eq!(parts([vec![low], others].concat()), Err(SEGMENTS_APART));
+        }
     }
 
     #[test]

@@ -10,7 +10,8 @@ pub use fork::refuse_harmful_forks_by;
 
 use crate::bystanders;
 use crate::descriptors;
-use crate::executable::{Executable, Writable};
+pub use crate::executable::SEGMENTS_APART;
+use crate::executable::{Executable, Writable, WritableParts};
 use crate::kernel_text;
 use crate::mappings;
 use crate::memory::{Pages, SharedMemory, page_size};
@@ -77,8 +78,8 @@ pub struct Loaded {
 /// The executable of this process, if its static data is in one piece. For tools that are no part of the library.
 pub fn executable() -> Option<Loaded> {
     let executable = Executable::this()?;
-    let Writable { start, end, .. } = executable.writable(page_size()).ok()?;
-    Some(Loaded { bias: executable.bias(), end, statics: (start, end - start) })
+    let data = executable.writable(page_size()).ok()?.extent();
+    Some(Loaded { bias: executable.bias(), end: data.end, statics: (data.start, data.len()) })
 }
 
 /// Written once by the constructor, when there are no other threads.
@@ -113,7 +114,7 @@ fn share() -> Result<Statics, &'static str> {
     }
     let executable = Executable::this().ok_or("the program headers of the executable are not known")?;
     let data = executable.writable(page_size())?;
-    let (start, len, access) = (data.start, data.end - data.start, protection(data.flags));
+    let (start, len, access) = (data.extent().start, data.extent().len(), protection(data.flags()));
     let another = mappings::memory_file_at(start, FILE);
     if let Ok(Some(number)) = another {
         let memory = file_of_another_copy(number)
@@ -156,9 +157,23 @@ fn file_of_another_copy(number: u64) -> Option<SharedMemory> {
 ///
 /// Nothing in here may write to the static data or allocate: in a static executable the allocator's state, and ours,
 /// lies in the very pages that are copied.
-fn replace(data: &Writable, access: c_int, memory: &SharedMemory, pagemap: Option<&File>) -> io::Result<()> {
+fn replace(data: &WritableParts, access: c_int, memory: &SharedMemory, pagemap: Option<&File>) -> io::Result<()> {
+    let whole = data.extent();
+    for part in data.iter() {
+        copy(part, part.start - whole.start, memory, pagemap)?;
+    }
+    let (place, flags) = (whole.start as *mut c_void, libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE);
+    // SAFETY: the range is exactly the executable's writable data, with the pages that the linker left empty between two parts. The
+    // loader keeps these for the executable, or they lie where the kernel puts no mapping of its own choice.
+    // The file has its bytes, and this is the only thread, so nothing changed since they were copied: to the program
+    // the mapping looks as before.
+    unsafe { syscall!(mmap(place, whole.len(), access, flags, memory.fd().as_raw_fd(), 0)) }.map(drop)
+}
+
+/// Copies a part of the static data to the file, where it begins at `offset`.
+fn copy(data: &Writable, offset: usize, memory: &SharedMemory, pagemap: Option<&File>) -> io::Result<()> {
     let from_file = data.file_end.clamp(data.start, data.end);
-    write_all(memory, 0, data.start, from_file - data.start)?;
+    write_all(memory, offset, data.start, from_file - data.start)?;
     let page = page_size();
     for first in (from_file..data.end).step_by(PAGES_AT_ONCE * page) {
         let mut room = [[0; 8]; PAGES_AT_ONCE];
@@ -169,14 +184,11 @@ fn replace(data: &Writable, access: c_int, memory: &SharedMemory, pagemap: Optio
         for (address, entry) in (first..data.end).step_by(page).zip(entries) {
             // An untouched page reads as zero, as the file does; a big array that is not used costs nothing.
             if !(is_known && is_untouched(*entry)) && holds_content(address, page) {
-                write_all(memory, address - data.start, address, page)?;
+                write_all(memory, offset + address - data.start, address, page)?;
             }
         }
     }
-    let (place, flags) = (data.start as *mut c_void, libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE);
-    // SAFETY: the range is exactly the executable's writable data, the file has its bytes, and this is the only thread,
-    // so nothing changed since they were copied: to the program the mapping looks as before.
-    unsafe { syscall!(mmap(place, data.end - data.start, access, flags, memory.fd().as_raw_fd(), 0)) }.map(drop)
+    Ok(())
 }
 
 /// Writes `len` bytes of this process's memory to the file.

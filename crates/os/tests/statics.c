@@ -34,6 +34,13 @@ static volatile long *volatile pointer = &initialised;
 static const char *const sealed[] = {"a pointer", "in RELRO"};
 static volatile long initialised_later = 1;
 
+#ifdef LARGE
+static volatile char large[1 << 16] = {5};
+#endif
+#ifdef CONSTANTS
+const char large_constant[1 << 16] = {6};
+#endif
+
 /* Pages at both ends of what the library asks of the kernel at once, which is 4,096 of them. */
 #define PAGES 16384
 static volatile char scattered[PAGES][4096];
@@ -179,11 +186,19 @@ int main(void) {
 #ifdef SECOND
     CHECK(dlopen(getenv("SECOND"), RTLD_NOW | RTLD_LOCAL));
 #endif
+#ifdef CONSTANTS
+    CHECK(large_constant[0] == 6);
+#endif
     if (probe_reason()) {
         printf("not shared: %s\n", probe_reason());
         CHECK(initialised == 42 && set_before_main == 17 && !probe_peer_view(&initialised));
         return 0;
     }
+#ifdef LARGE
+    CHECK(large[0] == 5 && *probe_peer_view(large) == 5);
+    *probe_peer_view(&large[1]) = 7;
+    CHECK(large[1] == 7);
+#endif
     peer_and_program_see_the_same();
     pages_keep_what_was_stored_before();
     an_unused_array_is_symmetric_and_free();

@@ -125,6 +125,18 @@ fn a_fork_that_would_damage_a_fully_static_program_is_refused() {
     assert!(said.contains(WRAPPED), "{said}");
 }
 
+/// Large initialised variables lie in a segment of their own, with a gap before it.
+#[test]
+fn with_large_variables_apart() {
+    let medium = ["-mcmodel=medium", "-mlarge-data-threshold=4096", "-DLARGE"];
+    for options in [&["-fPIE", "-pie"][..], &["-fno-pie", "-no-pie"], &["-static", WRAPPED]] {
+        let program = Program::archive("medium", "cc", &[&medium[..], options].concat());
+        program.shares_its_variables();
+    }
+    let program = Program::archive("medium-constants", "cc", &[&medium[..], &["-DCONSTANTS"]].concat());
+    assert!(program.run(None).contains("not shared: the executable has several separate writable segments"));
+}
+
 /// It knows gaps between variables, which are copied with them.
 #[test]
 fn under_address_sanitizer() {

@@ -52,7 +52,12 @@ pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: u
     } else if is_of_another_pe(address) {
         error.because("it is memory of another PE, as shmem_ptr returns it")
     } else if let (0, Err(reason)) = (statics_len, oxshmem_os::statics::region()) {
-        error.because(format!("it is not in the symmetric heap, and static variables are not symmetric here: {reason}"))
+        let error = error
+            .because(format!("it is not in the symmetric heap, and static variables are not symmetric here: {reason}"));
+        if reason == oxshmem_os::statics::SEGMENTS_APART {
+            fail(&error.fix("compile and link with -mcmodel=large in place of -mcmodel=medium, or use shmem_malloc"));
+        }
+        error
     } else if is_constant(address) {
         error.because("it is a constant of the program, and only static variables that are not const are symmetric")
     } else if statics_len == 0 && is_shared_in_vain(address) {
