@@ -12,7 +12,7 @@ use std::panic::Location;
 ///     .fix("set SHMEM_SYMMETRIC_SIZE=1.4G");
 /// assert_eq!(error.to_string().lines().count(), 3);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
     what: String,
@@ -160,6 +160,18 @@ impl fmt::Display for Error {
     }
 }
 
+/// The same text: this is what Rust prints of an error that `main` returns, or that `expect` finds.
+///
+/// ```
+/// let error = oxshmem_base::Error::new("no room").fix("free a block");
+/// assert_eq!(format!("{error:?}"), "no room\n  to fix:  free a block");
+/// ```
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for Error {}
 
 /// The longest word and the longest line of a message. A value that a user has set may be longer than any screen.
@@ -209,6 +221,12 @@ mod tests {
     fn the_place_of_the_call_follows_what_happened() {
         let place = Location::caller();
         assert_eq!(Error::new("a").because("b").at(place).to_string(), format!("a\n  at:      {place}\n  because: b"));
+    }
+
+    #[test]
+    fn an_error_that_main_returns_is_printed_as_text() {
+        let error = Error::new("a").because("b").fix("c").of_kind(ErrorKind::LimitReached);
+        assert_eq!(format!("{error:?}"), error.to_string());
     }
 
     #[test]
