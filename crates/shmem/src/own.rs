@@ -15,6 +15,8 @@ unsafe impl Send for Live {}
 pub(crate) struct OwnState {
     /// Whether there is a world, or is about to be.
     pub(crate) taken: AtomicBool,
+    /// Whether the world was dropped by a panic: the library is not finalized.
+    pub(crate) panicked: AtomicBool,
     /// Whether the library is initialised: other threads may look before they use a static variable.
     pub(crate) open: AtomicBool,
     /// Whether the PE is in an exclusive epoch. Only the thread with the world writes it, and only that thread makes
@@ -30,6 +32,7 @@ impl OwnState {
     pub(crate) const fn new() -> Self {
         Self {
             taken: AtomicBool::new(false),
+            panicked: AtomicBool::new(false),
             open: AtomicBool::new(false),
             exclusive: AtomicBool::new(false),
             allocations: AtomicU64::new(0),

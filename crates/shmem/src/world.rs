@@ -75,6 +75,12 @@ impl World {
 
     fn join() -> Result<Self, Error> {
         let _span = tracing::debug_span!("World::init").entered();
+        if own(|own| own.panicked.load(Acquire)) {
+            return Err(Error::new("World::init: the last world of this process ended in a panic")
+                .because("a PE that panics does not wait for the others, so the library is not finalized and cannot begin anew")
+                .fix("let the panic end the process, or catch it while the world is alive")
+                .of_kind(ErrorKind::AlreadyInitialized));
+        }
         if own(|own| own.taken.swap(true, AcqRel)) {
             return Err(Error::new("World::init: this process has a world already")
                 .because("there is one world at a time, so that one thread at a time is in its collective calls")
@@ -233,6 +239,7 @@ impl Drop for World {
     /// Finalizes: waits for all PEs. A PE that panics does not wait; the others learn that it is gone.
     fn drop(&mut self) {
         if std::thread::panicking() {
+            own(|own| own.panicked.store(true, Release));
             return;
         }
         let _span = tracing::debug_span!("World::drop").entered();

@@ -354,6 +354,20 @@ fn a_panic_goes_on_where_standard_error_takes_nothing() {
 }
 
 #[test]
+fn a_world_behind_a_caught_panic_says_why_there_is_none() {
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
+        let outcome = catch_unwind(|| {
+            let _world = World::init().unwrap();
+            panic!("it drops the world");
+        });
+        assert!(outcome.is_err());
+        return eprintln!("{}", World::init().unwrap_err());
+    }
+    let job = again(1, "a_world_behind_a_caught_panic_says_why_there_is_none", &[]);
+    assert!(job[0].err.contains("World::init: the last world of this process ended in a panic"), "{}", job[0].err);
+}
+
+#[test]
 fn schedules_for_different_lengths() {
     if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
         let world = World::init().unwrap();
