@@ -134,7 +134,9 @@ unsafe extern "C" fn oxshmem_sum_over(team: TeamHandle, bytes: u64) -> u64 {
     let mut sum = 0_u64;
     // SAFETY: all members make this call in one order among the team's collectives, as this function demands.
     unsafe {
-        binding::exchange(team, "shmem_collectmem", SUM, &[bytes], |_, theirs| sum = sum.saturating_add(theirs[0]))
+        binding::exchange(team, "shmem_collectmem", SUM, size_of_val(&bytes), &[bytes], |_, theirs| {
+            sum = sum.saturating_add(theirs[0])
+        })
     };
     sum
 }

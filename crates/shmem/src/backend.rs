@@ -373,14 +373,15 @@ pub(crate) mod binding {
         team: TeamHandle,
         call: &'static str,
         kind: u8,
+        bytes: usize,
         words: &[u64],
         visit: impl FnMut(u32, &[u64]),
     ) {
         match threads::here() {
             // SAFETY: the caller promises that all members make the same call, and that one thread of each has the team.
-            None => unsafe { told::binding::exchange(team, call, kind, words, visit) },
+            None => unsafe { told::binding::exchange(team, call, kind, bytes, words, visit) },
             // SAFETY: the caller promises that all members make the same call, and that one thread of each has the team.
-            Some(pe) => unsafe { threads::exchange::binding::exchange(&pe, team, call, kind, words, visit) },
+            Some(pe) => unsafe { threads::exchange::binding::exchange(&pe, team, call, kind, bytes, words, visit) },
         }
     }
 

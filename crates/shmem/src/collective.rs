@@ -74,7 +74,9 @@ impl Team<'_> {
         // The sizes are the members' word, so they are looked at before anything is copied by them.
         // SAFETY: one thread has the team.
         unsafe {
-            binding::exchange(team, CALL, ExchangeKind::Sizes as u8, &[count as u64], |_, words| counts.push(words[0]));
+            binding::exchange(team, CALL, ExchangeKind::Sizes as u8, size_of::<u64>(), &[count as u64], |_, words| {
+                counts.push(words[0])
+            });
         }
         let needed = counts.iter().fold(0_usize, |sum, &count| sum.saturating_add(count as usize));
         let (mut at, mut under_way) = (0_usize, false);

@@ -72,6 +72,15 @@ impl Team<'_> {
             });
         };
         // SAFETY: the team lives, and one thread has it.
-        unsafe { binding::exchange(self.enter(call), call, ExchangeKind::Values as u8, &words[..used], visit) }
+        unsafe {
+            binding::exchange(
+                self.enter(call),
+                call,
+                ExchangeKind::Values as u8,
+                size_of::<T>(),
+                &words[..used],
+                visit,
+            );
+        }
     }
 }

@@ -223,7 +223,7 @@ impl World {
     /// An exchange among all PEs, only for the library's own checks.
     pub(crate) fn agree(&self, call: &'static str, kind: ExchangeKind, words: &[u64], visit: impl FnMut(u32, &[u64])) {
         // SAFETY: only the thread with the world gets here.
-        unsafe { binding::exchange(self.epochs, call, kind as u8, words, visit) }
+        unsafe { binding::exchange(self.epochs, call, kind as u8, size_of_val(words), words, visit) }
     }
 }
 

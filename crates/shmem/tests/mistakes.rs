@@ -215,6 +215,23 @@ fn fault_W1_values_that_meet_a_reduction() {
 }
 
 #[test]
+fn values_of_different_types() {
+    ends_with("the PEs pass values of different sizes", 2, |world| match world.my_pe() {
+        0 => drop(world.values([7_u64; 3])),
+        _ => drop(world.values(7_u64)),
+    });
+}
+
+/// Both take one word of the exchange.
+#[test]
+fn values_of_different_small_types() {
+    ends_with("the PEs pass values of different sizes", 2, |world| match world.my_pe() {
+        0 => drop(world.values(7_u32)),
+        _ => drop(world.values(7_u8)),
+    });
+}
+
+#[test]
 fn different_memory_in_an_epoch() {
     ends_with("passes other memory than this PE", 2, |world| {
         let (mut one, mut other) = (world.allocate_slice(2, 0).unwrap(), world.allocate_slice(2, 0).unwrap());

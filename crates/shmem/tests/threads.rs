@@ -159,6 +159,16 @@ fn different_collectives_are_named() {
 }
 
 #[test]
+fn values_of_different_sizes_are_named() {
+    let panic = catch_unwind(|| {
+        threads(2).run(|world| if world.my_pe() == 0 { drop(world.values(1_u8)) } else { drop(world.values(1_u32)) });
+    });
+    let panic = panic.expect_err("the values differ");
+    let words = panic.downcast_ref::<String>().unwrap();
+    assert!(words.contains("the members of the team pass values of different sizes"), "{words}");
+}
+
+#[test]
 fn one_failure_ends_all() {
     let panic = catch_unwind(|| {
         threads(3).run(|world| {

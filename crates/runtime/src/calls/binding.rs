@@ -54,8 +54,8 @@ pub fn fail(error: &Error) -> ! {
 
 /// Gives up to [`WORDS`] words to all members and receives those of all members, in member order.
 ///
-/// A word of the library's own says which exchange of the team this is, and of what `kind`. So a member that is in
-/// another call is noticed, whatever its payload is, before a member acts on it.
+/// A word of the library's own says which exchange of the team this is, of what `kind`, and that the words hold `bytes` bytes. So a
+/// member that is in another call, or has a value of another size, is noticed before a member acts on its payload.
 ///
 /// # Safety
 /// One thread at a time is in a collective of the team.
@@ -63,14 +63,15 @@ pub unsafe fn exchange(
     team: TeamHandle,
     call: &'static str,
     kind: u8,
+    bytes: usize,
     words: &[u64],
     mut visit: impl FnMut(u32, &[u64]),
 ) {
     let team = live(call, team);
     // Collectives that have been suspended come first: the number of exchanges is known after them.
-    let meeting = Call::of(team, call, CallKind::Values);
-    // Exchanges never reach the upper bits: a team makes fewer in a century.
-    let tag = u64::from(kind) << 56 | team.exchanges();
+    let meeting = Call::of(team, call, CallKind::Values).declare(CallKind::Values, bytes, 0);
+    // Exchanges never reach the upper bits: their numbers have 48. The bytes are at most those of the payload.
+    let tag = u64::from(kind) << 56 | (bytes as u64) << 48 | team.exchanges();
     let mut payload = [0; PAYLOAD_WORDS];
     payload[0] = tag;
     payload[1..=words.len()].copy_from_slice(words);
@@ -98,7 +99,9 @@ pub unsafe fn agree_on_destination(team: TeamHandle, call: &'static str, dest: *
 fn different(call: &str, member: u32, my: u32) -> ! {
     fail(
         &Error::new(format!("{call}: the members of the team make different calls"))
-            .because(format!("PE {member} of the team is in another call than this PE ({my})"))
-            .fix("let all members make the same collective calls in the same order"),
+            .because(format!(
+                "PE {member} of the team is in another call than this PE ({my}), or passes a value of another size"
+            ))
+            .fix("let all members make the same collective calls with values of one type in the same order"),
     )
 }

@@ -155,15 +155,23 @@ pub(crate) mod binding {
         team: runtime::TeamHandle,
         call: &'static str,
         _kind: u8,
+        bytes: usize,
         words: &[u64],
         mut visit: impl FnMut(u32, &[u64]),
     ) {
-        let all = here.exchange(team, call, words.iter().flat_map(|word| word.to_le_bytes()).collect());
-        for (member, bytes) in all.bytes.iter().enumerate() {
-            let theirs = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
-            // The same number as the caller's, whatever the type of the others' value is.
-            let theirs = theirs.chain(std::iter::repeat(0)).take(words.len());
-            visit(member as u32, &theirs.collect::<Vec<_>>());
+        let mine = [bytes as u64].iter().chain(words).flat_map(|word| word.to_le_bytes()).collect();
+        let all = here.exchange(team, call, mine);
+        for (member, brought) in all.bytes.iter().enumerate() {
+            let theirs = brought.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
+            let theirs: Vec<_> = theirs.collect();
+            if theirs[0] != bytes as u64 {
+                here.fail(
+                    &Error::new(format!("{call}: the members of the team pass values of different sizes"))
+                        .because(format!("PE {member} of the team passes {} bytes, this PE {bytes}", theirs[0]))
+                        .fix("pass values of one type on all members"),
+                );
+            }
+            visit(member as u32, &theirs[1..]);
         }
     }
 }

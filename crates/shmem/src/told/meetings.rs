@@ -375,10 +375,11 @@ pub(crate) mod binding {
         team: TeamHandle,
         call: &'static str,
         kind: u8,
+        bytes: usize,
         words: &[u64],
         visit: impl FnMut(u32, &[u64]),
     ) {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
-        of_team(team, || unsafe { calls::exchange(team, call, kind, words, visit) });
+        of_team(team, || unsafe { calls::exchange(team, call, kind, bytes, words, visit) });
     }
 }

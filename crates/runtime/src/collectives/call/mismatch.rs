@@ -208,9 +208,14 @@ impl<'a> Mismatch<'a> {
     fn other_lengths(self, bytes: u64) -> Error {
         let Self { call, mine, who, me, members, all, .. } = self;
         let (theirs, own) = (size::counted(bytes), size::counted(mine.bytes));
-        Error::new(format!("{}: {members} pass different lengths", call.name))
+        let (what, fix) = if call.signature.is_like(Signature::of(CallKind::Values)) {
+            ("values of different sizes", format!("pass values of one type on {all}"))
+        } else {
+            ("different lengths", errors::equal_lengths(call.name, all))
+        };
+        Error::new(format!("{}: {members} pass {what}", call.name))
             .because(format!("{who} {} {theirs}, this PE ({me}) {own}", verb(call.signature)))
-            .fix(errors::equal_lengths(call.name, all))
+            .fix(fix)
     }
 
     /// The error of members that are in different calls.
