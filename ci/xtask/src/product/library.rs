@@ -89,7 +89,7 @@ pub(crate) fn link_recorder(recipe: &Recipe, archive: &Path, folder: &Path) -> O
 
 /// The function that `fork` of a fully static program calls, by the linker's option that [`FORKS`] names.
 const AROUND_FORK: &str = "__wrap__Fork";
-/// What a fully static program passes to the linker beside the archive.
+/// The option that a fully static program passes to the linker beside the archive.
 pub(crate) const FORKS: &str = "-Wl,--wrap=_Fork,-u,_Fork";
 
 /// One relocatable object that shows the library's symbols and hides Rust's.

@@ -134,7 +134,18 @@ fn kernel_fork() -> Option<KernelFork> {
             options(pure, nomem, nostack, preserves_flags),
         );
     }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: reads an address that the linker provides, or null, from the table of such addresses.
+    unsafe {
+        std::arch::asm!(
+            ".weak __real__Fork",
+            "adrp {0}, :got:__real__Fork",
+            "ldr {0}, [{0}, :got_lo12:__real__Fork]",
+            out(reg) address,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     {
         address = ptr::null();
     }
@@ -156,7 +167,7 @@ extern "C" fn around_kernel() -> libc::pid_t {
     };
     let is_afforded = AFFORDED.replace(false);
     take_snapshot(statics, || if is_afforded { u64::MAX } else { 0 });
-    // SAFETY: as above.
+    // SAFETY: it is `_Fork`, and the caller is the C library's fork or a program that has asked for it.
     let child = unsafe { fork() };
     if child == 0 {
         replace_in_child(statics);

@@ -11,7 +11,6 @@ use oxshmem_topology::claim::Claims;
 use oxshmem_topology::{Share, share};
 use parking_lot::Mutex;
 
-use crate::diagnosis::errors;
 use crate::memory::address_limit::AddressNeed;
 use crate::memory::control::{self, ControlBlock};
 use crate::memory::default_heap_size::share_of_memory;
@@ -100,7 +99,6 @@ pub(crate) fn open(
     settings: &Settings,
 ) -> Result<(Windows, SymmetricHeap, Circle), Error> {
     let (members, me) = (job.node().members.len(), job.node().my_index);
-    statics::refuse_harmful_forks_by(errors::fail);
     let region = statics::region().ok();
     let (gathered, claims) = exchange(job, epoch, settings, own_parcel(region)?)?;
     let facts = facts_of(job, &gathered.of)?;

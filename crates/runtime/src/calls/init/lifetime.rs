@@ -9,7 +9,7 @@ use oxshmem_base::knobs::{self, Settings};
 use oxshmem_base::{Error, planted};
 use oxshmem_bootstrap::Membership;
 use oxshmem_flight::calls::RingWriters;
-use oxshmem_os::{bystanders, descriptors, process, signals};
+use oxshmem_os::{bystanders, descriptors, process, signals, statics};
 use oxshmem_transport::Features;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -128,6 +128,7 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     oxshmem_reduce::select();
     let choice = Choice::new(&settings)?;
     connect::announce(job, epoch)?;
+    statics::refuse_harmful_forks_by(errors::fail);
     let (windows, heap, circle) = windows::open(job, epoch, &settings)?;
     connect::open(job, epoch, &settings, &windows, &circle)?;
     if let Some(capabilities) = network::capabilities() {
