@@ -316,11 +316,9 @@ fn members_that_bring_more_than_others_write_no_further() {
             // PE 1 brings nine elements where this one has room for one from each.
             world.fcollect(&whole[..2], &source[..1]);
             assert_eq!(whole.to_vec()[2..], [7; 62]);
-            assert_eq!(world.values(3_u8).len(), 2);
         } else {
             let outcome = catch_unwind(AssertUnwindSafe(|| world.fcollect(&whole[..2 * n], &source[..n])));
             assert!(outcome.is_err(), "PE 0 has brought one element only");
-            assert_eq!(world.values([3_u64; 6])[0][1..], [0; 5]);
         }
     });
 }
