@@ -88,7 +88,7 @@ pub(crate) fn link_recorder(recipe: &Recipe, archive: &Path, folder: &Path) -> O
 }
 
 /// The function that `fork` of a fully static program calls, by the linker's option that [`FORKS`] names.
-const AROUND_FORK: &str = "__wrap__Fork";
+pub(crate) const AROUND_FORK: &str = "__wrap__Fork";
 /// The option that a fully static program passes to the linker beside the archive.
 pub(crate) const FORKS: &str = "-Wl,--wrap=_Fork,-u,_Fork";
 
