@@ -147,7 +147,7 @@ unsafe impl Lane for TcpLane {
         let issued = self.issue(pe, rail, (BufferUse::Copied, 1), |session| {
             if n > SMALL {
                 let place = MemoryRange { at: source.expose_provenance(), n };
-                return session.push_lent_put(lane, region, offset, place, self.urgency);
+                return session.push_uncopied_put(lane, (region, offset), place, self.urgency);
             }
             // SAFETY: the caller of `put` promises that the source is readable for `n` bytes, and not written, during the call.
             let data = unsafe { std::slice::from_raw_parts(source, n) };
@@ -201,7 +201,7 @@ unsafe impl Lane for TcpLane {
         self.issue(pe, 0, (buffer, 1), |session| {
             if (SMALL + 1..=COPIED_WITH_SIGNAL).contains(&n) {
                 let place = MemoryRange { at: source.expose_provenance(), n };
-                session.push_lent_put(lane, to.region, to.offset, place, self.urgency);
+                session.push_uncopied_put(lane, (to.region, to.offset), place, self.urgency);
             } else if n > SMALL {
                 for start in (0..n).step_by(BULK) {
                     let at = source.wrapping_add(start).expose_provenance();

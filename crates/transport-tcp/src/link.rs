@@ -118,8 +118,8 @@ impl Link {
                 state.flush();
             }
         }
-        // SAFETY: a lane that lends the bytes of a put keeps them until this call returns.
-        state.session.keep_lent(|bytes, place| unsafe { append(bytes, place) });
+        // SAFETY: a lane whose put is to be copied keeps the bytes until this call returns.
+        state.session.copy_uncopied(|bytes, place| unsafe { append(bytes, place) });
         let left = state.session.is_collecting() || state.session.has_output();
         drop(state);
         if left {

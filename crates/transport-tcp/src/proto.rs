@@ -25,10 +25,10 @@
 //! - **A connection begins.** The handshake carries [`Session::executed`] of both sides. [`Session::resume`] with the peer's number
 //!   comes before anything is sent over the connection, the first one as well, and a new [`FrameReceiver`] goes with it.
 //! - **Sending.** `push`, `push_fetch` and `push_bulk_put` append, whether there is a connection or not; [`Session::is_full`] is
-//!   asked before. The bytes of a put stay where they are until it is complete; those of `push_lent_put` until [`Session::keep_lent`],
-//!   which comes before anything else is pushed. A batch is sent only after [`Session::close_batch`]. While [`Session::has_output`], a plain connection hands
-//!   [`Session::pieces`] to the socket and then calls [`Session::sent`] with the bytes that the socket has taken, without another call
-//!   in between. A connection whose frames are sealed takes [`Session::whole_frame`] instead, which counts as sent at once.
+//!   asked before. The bytes of a put stay where they are until it is complete, those of `push_uncopied_put` until
+//!   [`Session::copy_uncopied`], which comes before anything else is pushed. A batch is sent only after [`Session::close_batch`]. While
+//!   [`Session::has_output`], a plain connection hands [`Session::pieces`] to the socket and then calls [`Session::sent`] with the bytes
+//!   that the socket has taken, without another call in between. A connection whose frames are sealed takes [`Session::whole_frame`] instead, which counts as sent at once.
 //! - **Receiving.** Bytes go to [`FrameReceiver::space`], then [`FrameReceiver::received`] says how many they were. It executes whole
 //!   frames at the [`Host`] and counts them in the session. An error ends the connection; the session stays as it is.
 //! - **Acknowledging.** After each receipt the caller looks at `wants_ack`, `is_asked` and `untold`, and calls

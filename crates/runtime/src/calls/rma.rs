@@ -13,7 +13,7 @@ use crate::transfers::length::{self, Cover, bytes};
 use crate::transfers::{indirect, range};
 use crate::wait::Needs;
 
-use far_strides::Blocks;
+use far_strides::FarBlocks;
 
 /// Stores one element. Others may store and load a word (an element of 1, 2, 4 or 8 bytes) at the same time: see [`element`].
 ///
@@ -230,7 +230,7 @@ pub unsafe fn ibput<V: Via, T>(
             // All blocks lie inside the caller's array from here on, whatever the strides.
             range::check_array(via.call(), "dest", via.context(), lowest as usize, cover.bytes, pe);
             let n = bytes::<T>(bsize);
-            let blocks = Blocks::of::<T>(n, dst, sst, nblocks);
+            let blocks = FarBlocks::of::<T>(n, dst, sst, nblocks);
             if blocks.are_put_together() {
                 // SAFETY: all blocks lie inside of the array; our caller vouches for the source.
                 return unsafe { blocks.put(via, dest.cast(), source.cast(), pe) };
@@ -297,7 +297,7 @@ pub unsafe fn ibget<V: Via, T>(
             // All blocks lie inside the caller's array from here on, whatever the strides.
             range::check_array(via.call(), "source", via.context(), lowest as usize, cover.bytes, pe);
             let n = bytes::<T>(bsize);
-            let blocks = Blocks::of::<T>(n, dst, sst, nblocks);
+            let blocks = FarBlocks::of::<T>(n, dst, sst, nblocks);
             if blocks.are_got_together(cover.bytes) {
                 // SAFETY: the array has all from the lowest block to the end of the highest; our caller vouches for the destination.
                 return unsafe { blocks.get(via, dest.cast(), source.cast(), pe) };

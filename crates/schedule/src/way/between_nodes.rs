@@ -43,7 +43,8 @@ impl TeamFacts<'_> {
             piece.bytes() > PAYLOAD && buffered(piece).is_some()
         };
         let last = |n: usize| (call.n - 1) % n + 1;
-        let pieces = if self.rules.crowded { 2..=PIECES_OF_ELEMENTS } else { 2..=1 };
+        let most = if self.rules.crowded { PIECES_OF_ELEMENTS } else { 1 };
+        let pieces = 2..=most;
         pieces
             .map(|pieces| call.n.div_ceil(pieces))
             .find(|&n| has_way(n) && has_way(last(n)))

@@ -25,7 +25,7 @@ pub struct Session {
     /// Bytes copied into `frames`.
     kept: usize,
     /// Number of the frame whose bytes are to be copied.
-    lent: Option<u64>,
+    uncopied: Option<u64>,
     spare: Vec<Vec<u8>>,
     /// A frame without number that is being sent, and how much of it has been.
     control: Option<([u8; FRAME], usize)>,
@@ -89,25 +89,18 @@ impl Session {
         self.push_bulk(Envelope::put(lane, region, offset, source.n), urgency, source)
     }
 
-    /// Appends a put of at most [`BULK`] bytes that are sent from where they are until [`Session::keep_lent`] has them copied.
-    pub fn push_lent_put(
-        &mut self,
-        lane: u16,
-        region: Region,
-        offset: u64,
-        source: MemoryRange,
-        urgency: Urgency,
-    ) -> Ticket {
-        debug_assert!(self.lent.is_none(), "the put that was lent before is not copied yet");
-        let ticket = self.push_bulk_put(lane, region, offset, source, urgency);
-        self.lent = Some(ticket.frame);
+    /// Appends a put of at most [`BULK`] bytes that are sent from where they are until [`Session::copy_uncopied`] has them copied.
+    pub fn push_uncopied_put(&mut self, lane: u16, to: (Region, u64), source: MemoryRange, urgency: Urgency) -> Ticket {
+        debug_assert!(self.uncopied.is_none(), "the put before is not copied yet");
+        let ticket = self.push_bulk_put(lane, to.0, to.1, source, urgency);
+        self.uncopied = Some(ticket.frame);
         ticket
     }
 
-    /// Has `append` copy the bytes of the put that was lent behind those of its frame, which is sent from there, and sent again if the
-    /// connection breaks. Mostly the kernel has them by now, so the peer reads them while they are copied.
-    pub fn keep_lent(&mut self, append: impl FnOnce(&mut Vec<u8>, MemoryRange)) {
-        let Some(number) = self.lent.take() else { return };
+    /// Has `append` copy the bytes of the last put behind those of its frame, which is sent from there from now on, and sent again if the
+    /// connection breaks. Mostly the kernel has them already, and the peer reads them while they are copied.
+    pub fn copy_uncopied(&mut self, append: impl FnOnce(&mut Vec<u8>, MemoryRange)) {
+        let Some(number) = self.uncopied.take() else { return };
         let frame = &mut self.frames[(number - self.acked - 1) as usize];
         if let Some(place) = frame.place.take() {
             append(&mut frame.bytes, place);

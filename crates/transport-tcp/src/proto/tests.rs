@@ -257,7 +257,7 @@ fn puts_of_a_program_share_calls_of_the_kernel_behind_one_that_is_acknowledged_s
     }
 }
 
-/// What is to be sent of a session whose memory has `fill` in each byte.
+/// The bytes that are to be sent of a session whose memory has `fill` in each byte.
 fn output(session: &Session, fill: u8) -> Vec<u8> {
     let bytes = |piece| match piece {
         OutputPiece::Bytes(bytes) => bytes.to_vec(),
@@ -267,16 +267,16 @@ fn output(session: &Session, fill: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_lent_put_is_sent_with_its_first_bytes_whatever_its_owner_writes_there_later() {
+fn an_uncopied_put_is_sent_with_its_first_bytes_whatever_its_owner_writes_there_later() {
     for sent in [0, 1, FRAME + MESSAGE, FRAME + MESSAGE + 1, 9_000] {
         let mut session = Session::default();
         let place = MemoryRange { at: SHARED, n: 10_000 };
-        let ticket = session.push_lent_put(0, Region::Heap, 0, place, Urgency::Soon);
+        let ticket = session.push_uncopied_put(0, (Region::Heap, 0), place, Urgency::Soon);
         session.push(&PUT, Urgency::Soon);
         session.close_batch();
         let whole = output(&session, 7);
         session.sent(sent);
-        session.keep_lent(|bytes, place| bytes.extend(std::iter::repeat_n(7, place.n)));
+        session.copy_uncopied(|bytes, place| bytes.extend(std::iter::repeat_n(7, place.n)));
         assert!(output(&session, 0) == whole[sent..], "behind {sent} bytes the kernel gets others");
         send(&mut session);
         session.resume(0).expect("the peer has forgotten nothing");
@@ -288,12 +288,12 @@ fn a_lent_put_is_sent_with_its_first_bytes_whatever_its_owner_writes_there_later
 }
 
 #[test]
-fn lent_puts_fill_the_window() {
+fn uncopied_puts_fill_the_window() {
     let mut session = Session::default();
     let place = MemoryRange { at: SHARED, n: BULK };
     let put = |session: &mut Session| {
-        session.push_lent_put(0, Region::Heap, 0, place, Urgency::Soon);
-        session.keep_lent(|bytes, place| bytes.resize(bytes.len() + place.n, 0));
+        session.push_uncopied_put(0, (Region::Heap, 0), place, Urgency::Soon);
+        session.copy_uncopied(|bytes, place| bytes.resize(bytes.len() + place.n, 0));
     };
     let puts = (0..)
         .take_while(|_| {

@@ -1,6 +1,6 @@
 //! Channels to the only PE of a job, which serves when the test says so. It answers as PE 1 as well.
 
-mod farewell;
+mod last_answers;
 mod losses;
 
 use std::ffi::{c_uint, c_void};
