@@ -24,6 +24,11 @@ pub fn coarse() -> u64 {
     read(ClockId::MonotonicCoarse)
 }
 
+/// The processor time that the calling thread has had, in nanoseconds. It stands still while another thread has the processor.
+pub fn of_thread() -> u64 {
+    read(ClockId::ThreadCPUTime)
+}
+
 fn read(clock: ClockId) -> u64 {
     let now = rustix::time::clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -37,5 +42,15 @@ mod tests {
         assert!(start.abs_diff(coarse) < 1_000_000_000);
         while super::coarse() == coarse {}
         assert!(super::fine() > start && super::coarse() > coarse);
+    }
+
+    #[test]
+    fn the_time_of_a_thread_stands_still_while_it_sleeps() {
+        let (start, worked) = (super::fine(), super::of_thread());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let (passed, worked_meanwhile) = (super::fine() - start, super::of_thread() - worked);
+        assert!(worked_meanwhile < passed, "{worked_meanwhile} ns of {passed} ns");
+        let worked = super::of_thread();
+        while super::of_thread() == worked {}
     }
 }

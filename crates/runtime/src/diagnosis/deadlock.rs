@@ -25,11 +25,11 @@ mod words;
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use oxshmem_base::knobs::Deadlock;
 use oxshmem_bootstrap::Membership;
-use oxshmem_os::process;
+use oxshmem_os::{process, time};
 use parking_lot::Mutex;
 
 use crate::diagnosis::hang::{self, Reports};
@@ -55,8 +55,8 @@ const OBSERVE_AFTER: Duration = Duration::from_secs(2);
 /// Between two counted looks of a wait: a part of the time waited, inside these bounds.
 const EVERY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 /// A counted look asks the kernel about every thread and descriptor of the process. With a thousand connections that takes milliseconds,
-/// and a thousand PEs that wait on two processors would do nothing else. So the next look comes after so many times the time
-/// that the last one took, but not later than this.
+/// and a thousand PEs that wait on two processors would do nothing else. So the next look comes after so many times the processor time
+/// that the last one took, but not later than this. A look that has lost its processor to others for long has cost them nothing.
 const SHARE: (u32, Duration) = (50, Duration::from_secs(30));
 /// Between two times at which records are brought up to date, likewise.
 const REFRESH: (Duration, Duration) = (Duration::from_millis(15), Duration::from_millis(200));
@@ -97,14 +97,14 @@ impl LongWait {
         if waited < self.due {
             return false;
         }
-        let begin = Instant::now();
-        if let Some((reason, Some(record))) = &self.record
-            && count(own, *record, reason, ready)
-        {
+        let (is_over, pause) = paced(waited, || match &self.record {
+            Some((reason, Some(record))) => count(own, *record, reason, ready),
+            _ => false,
+        });
+        if is_over {
             return true;
         }
-        let rest = (begin.elapsed() * SHARE.0).min(SHARE.1);
-        self.due = waited + (waited / 40).clamp(EVERY.0, EVERY.1).max(rest);
+        self.due = waited + pause;
         if waited >= OBSERVE_AFTER && job::window_of(job::identity().map_or(u32::MAX, |(me, _)| me)) == Some(0) {
             observe();
         }
@@ -132,7 +132,7 @@ impl LongWait {
 
     fn close(&mut self) {
         if let (Some((_, Some(record))), Some(own)) = (self.record.take(), ControlBlock::if_open()) {
-            recorder::note_time(oxshmem_os::time::fine());
+            recorder::note_time(time::fine());
             own.records.close(record);
         }
     }
@@ -142,6 +142,14 @@ impl Drop for LongWait {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// Looks, and says after which time the next look comes.
+fn paced(waited: Duration, look: impl FnOnce() -> bool) -> (bool, Duration) {
+    let begin = time::of_thread();
+    let is_over = look();
+    let rest = Duration::from_nanos(time::of_thread() - begin) * SHARE.0;
+    (is_over, (waited / 40).clamp(EVERY.0, EVERY.1).max(rest.min(SHARE.1)))
 }
 
 /// Looks once more and counts it if the process can do nothing but wait. Returns whether the wait is over.
@@ -349,5 +357,21 @@ mod tests {
         taken.into_iter().for_each(|record| own.records.close(record));
         wait.record(own, &describe, Duration::ZERO);
         assert!(matches!(wait.record, Some((_, Some(_)))));
+    }
+
+    #[test]
+    fn a_look_that_has_lost_its_processor_delays_the_next_one_no_more_than_a_quick_one() {
+        let waited = Duration::from_secs(60);
+        let slept = paced(waited, || {
+            std::thread::sleep(Duration::from_millis(100));
+            false
+        });
+        assert_eq!(slept, (false, EVERY.1));
+        let worked = paced(waited, || {
+            let end = time::of_thread() + 20_000_000;
+            while time::of_thread() < end {}
+            true
+        });
+        assert!(worked.0 && worked.1 >= Duration::from_secs(1), "{worked:?}");
     }
 }
