@@ -52,7 +52,10 @@ fn circle(chain: &[u32], known: &[Witness], certainty: Certainty) -> String {
     };
     let waits: Vec<_> =
         known.iter().filter(|one| chain.contains(&one.pe)).filter_map(|one| leading_wait(one, known)).collect();
-    let remedy = if waits.iter().any(|wait| matches!(wait.subject, Subject::Lock { .. })) {
+    let of_lock = |wait: &&WaitEntry| matches!(wait.subject, Subject::Lock { .. });
+    let remedy = if waits.iter().all(of_lock) {
+        "PEs keep one lock while they wait for another: let all PEs set these locks in the same order, or clear one before the next"
+    } else if waits.iter().any(of_lock) {
         "A PE keeps the lock while it waits for one that wants the lock: clear the lock before a call in which others must take part"
     } else if is_one_call_of_an_active_set(&waits) {
         "The PEs of an active set meet by their pSync array: let all of them pass the same one, and make these calls in the same order"

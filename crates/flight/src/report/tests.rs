@@ -125,7 +125,22 @@ fn a_chain_names_the_call_of_the_thread_that_waits_for_the_next_pe() {
     let text = cause(&locked, Certainty::Proven);
     let step =
         "  PE 0 waits in shmem_set_lock for PE 1, which waits in shmem_set_lock; PE 1 waits in shmem_set_lock for PE 0";
-    assert!(text.starts_with(step) && text.contains("clear the lock before"), "{text}");
+    assert!(text.starts_with(step), "{text}");
+}
+
+#[test]
+fn a_circle_of_locks_is_told_to_take_them_in_one_order() {
+    let behind = |pe: u32, after: u32| waits(pe, "shmem_set_lock", Subject::Lock { after });
+    let opposite = [behind(0, 1), behind(1, 0)];
+    let text = cause(&opposite, Certainty::Proven);
+    let (one_order, before) = ("set these locks in the same order", "clear the lock before a call in which others");
+    assert!(text.contains("is a circle.") && text.contains(one_order) && !text.contains(before), "{text}");
+    // A PE that waits for one of the circle is no part of it.
+    let beside = [waits(2, "shmem_barrier_all", meeting(0, 4, 3)), behind(1, 0), behind(0, 1)];
+    let text = cause(&beside, Certainty::Proven);
+    assert!(!text.contains("PE 2") && text.contains(one_order), "{text}");
+    let text = cause(&[behind(0, 1), waits(1, "shmem_barrier_all", meeting(0, 4, 2))], Certainty::Proven);
+    assert!(text.contains("is a circle.") && text.contains(before) && !text.contains(one_order), "{text}");
 }
 
 #[test]
