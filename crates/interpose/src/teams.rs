@@ -34,6 +34,15 @@ pub(crate) struct TeamEntry {
     lives: AtomicBool,
 }
 
+#[cfg(test)]
+impl TeamEntry {
+    /// A team for tests of ledgers.
+    pub(crate) fn of_nobody() -> Self {
+        let (meetings, lives) = (AtomicU64::new(0), AtomicBool::new(true));
+        Self { slot: 0, identity: [1; 5], members: Vec::new(), meetings, lives }
+    }
+}
+
 #[derive(Default)]
 struct TeamRegistry {
     names: HashMap<TeamName, &'static TeamEntry>,

@@ -41,6 +41,19 @@ pub(crate) struct Timing {
     pub(crate) weight: u64,
 }
 
+impl Timing {
+    /// The time of all calls for which it stands. Calls pass untimed after a short one, so they count as short: where PEs outnumber
+    /// processors, one that has lost its processor would otherwise stand for up to 64.
+    pub(crate) fn total(&self) -> u64 {
+        self.ticks + self.of_others()
+    }
+
+    /// The part of the total that is not the timed call.
+    fn of_others(&self) -> u64 {
+        (self.weight - 1) * self.ticks.min(SHORT)
+    }
+}
+
 /// One thread writes, so this is a load and a store.
 #[inline]
 fn add(word: &AtomicU64, value: u64) {
@@ -286,14 +299,14 @@ impl OpenLedger {
         let end = ticks::now();
         let took = end.saturating_sub(call.start).saturating_sub(self.cost);
         let timing = Timing { end, ticks: took, weight: 1 + record[site::PASSED].load(Relaxed) };
-        add(&record[site::TICKS], took * timing.weight);
+        add(&record[site::TICKS], timing.total());
         add(&record[site::TIMED], 1);
         if took > record[site::LONGEST].load(Relaxed) {
             record[site::LONGEST].store(took, Relaxed);
         }
         let traced = self.events.records > 0;
         // The members of a team keep the same meetings, so all of those are timed. So are all waits: among waits that find
-        // their value at once, a long one would stand for up to 64.
+        // their value at once, a long one counts only if it is timed.
         let each = matches!(category, RoutineKind::Collective | RoutineKind::Waiting);
         let sparse = took < SHORT && !traced && !each;
         let pass = if sparse { u64::from(self.next_random() & MOST_PASSED) } else { 0 };

@@ -38,7 +38,7 @@ impl OpenLedger {
         self.add(at + team::CALLS, 1);
         self.add(at + team::BYTES, bytes);
         if let Some(timing) = timing {
-            self.add(at + team::TICKS, timing.ticks * timing.weight);
+            self.add(at + team::TICKS, timing.total());
         }
     }
 

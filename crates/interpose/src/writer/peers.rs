@@ -60,7 +60,7 @@ impl OpenLedger {
             if self.get(at) == address {
                 self.add(at + 1, 1);
                 if let Some(timing) = timing {
-                    self.add(at + 2, timing.ticks * timing.weight);
+                    self.add(at + 2, timing.total());
                 }
                 return;
             }

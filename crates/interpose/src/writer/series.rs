@@ -24,9 +24,10 @@ impl OpenLedger {
         let start = end.saturating_sub(timing.ticks);
         for number in start >> shift..=end >> shift {
             let part = end.min((number + 1) << shift).saturating_sub(start.max(number << shift));
-            self.add(SERIES.at(number as usize) + group, part * timing.weight);
+            self.add(SERIES.at(number as usize) + group, part);
         }
         let last = SERIES.at((end >> shift) as usize);
+        self.add(last + group, timing.of_others());
         self.add(last + interval::BYTES, self.pending.0);
         self.add(last + interval::CALLS, self.pending.1);
         self.pending = (0, 0);
