@@ -91,7 +91,8 @@ impl SimLane {
         let parts = parts(n, to.offset, whole, &self.pe.chance());
         let target = self.pe.story.as_ref().map_or_else(String::new, |story| story.target(to, n));
         let (number, place, account) = (queue.new_operation(), self.place(after), account.clone());
-        let issued = Operation { number, place, account, to, action, parts, kept: false, target };
+        let is_awaited = Arc::ptr_eq(&account, &self.awaited);
+        let issued = Operation { number, place, account, to, action, is_awaited, parts, kept: false, target };
         self.pe.note(|| format!("issues {} of {n} bytes", describe(&issued)));
         queue.push(issued);
         number
@@ -198,7 +199,7 @@ unsafe impl Lane for SimLane {
     unsafe fn put_signal(&self, put: &PutArguments, signal: Remote, update: SignalUpdate) -> Result<(), Busy> {
         let &PutArguments { to, source, n } = put;
         self.issue(|queue| {
-            let put = Movement::Put(PutSource::Borrowed(source));
+            let put = Movement::Put(PutSource::Signalled(source));
             let data = (n > 0).then(|| self.push(queue, &self.account, None, to, put, n));
             let action = Movement::Amo(Width::Eight, update.amo(), ptr::null_mut());
             self.push(queue, &self.account, data, signal, action, Width::Eight.bytes());

@@ -261,8 +261,8 @@ fn source(operation: &Operation, part: usize) -> Box<[u8]> {
     let bytes = operation.parts[part].bytes.clone();
     match &operation.action {
         Movement::Put(PutSource::Copied(copy)) => copy[bytes].into(),
-        Movement::Put(PutSource::Borrowed(start)) => {
-            // SAFETY: the caller of `put_nbi` keeps the source readable until completion, and this is a part of it. A program
+        Movement::Put(PutSource::Borrowed(start) | PutSource::Signalled(start)) => {
+            // SAFETY: the caller of `put_nbi` or `put_signal` keeps the source readable until completion, and this is a part of it. A program
             // that writes it meanwhile is wrong; then any bytes are as good.
             unsafe { slice::from_raw_parts(start.add(bytes.start), bytes.len()) }.into()
         }

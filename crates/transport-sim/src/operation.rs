@@ -15,6 +15,8 @@ pub(crate) struct Operation {
     pub(crate) account: Arc<Account>,
     pub(crate) to: Remote,
     pub(crate) action: Movement,
+    /// Its caller waits for it alone.
+    pub(crate) is_awaited: bool,
     /// Parts that have not landed.
     pub(crate) parts: Vec<OperationPart>,
     /// Its lane has said that buffers may be reused: what has been read is not read again.
@@ -51,6 +53,8 @@ pub(crate) enum PutSource {
     Copied(Box<[u8]>),
     /// The caller's memory, until completion.
     Borrowed(*const u8),
+    /// The same, of a put with a signal. The lane is not told whether its call returns at once.
+    Signalled(*const u8),
 }
 
 // SAFETY: the pointers are buffers of a lane's caller, who keeps them valid until completion on whatever thread.
@@ -80,7 +84,9 @@ impl Operation {
     pub(crate) fn needs_caller(&self) -> bool {
         match &self.action {
             Movement::Put(PutSource::Copied(_)) => false,
-            Movement::Put(PutSource::Borrowed(_)) => self.parts.iter().any(|part| part.read.is_none()),
+            Movement::Put(PutSource::Borrowed(_) | PutSource::Signalled(_)) => {
+                self.parts.iter().any(|part| part.read.is_none())
+            }
             Movement::Get(_) => !self.has_landed(),
             Movement::Amo(_, _, old) => !old.is_null() && !self.has_landed(),
         }
@@ -96,6 +102,8 @@ impl Operation {
         match &self.action {
             Movement::Put(PutSource::Copied(_)) => "put",
             Movement::Put(PutSource::Borrowed(_)) => "put_nbi",
+            Movement::Put(PutSource::Signalled(_)) => "put_signal",
+            Movement::Get(_) if self.is_awaited => "get",
             Movement::Get(_) => "get_nbi",
             Movement::Amo(..) if self.place.after.is_some() => "signal",
             Movement::Amo(..) => "atomic",
@@ -129,9 +137,30 @@ pub(crate) fn parts(n: usize, offset: u64, whole: bool, chance: &Chance<'_>) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::ptr;
     use std::sync::atomic::AtomicU64;
 
+    use oxshmem_transport::Region;
+
     use super::*;
+
+    #[test]
+    fn the_story_calls_nonblocking_what_the_lane_knows_to_be_so() {
+        let name = |action, is_awaited, after| {
+            let place = LanePlace { since: 0, lane: 0, era: 0, put_era: 0, after };
+            let to = Remote { pe: 1, region: Region::Heap, offset: 0 };
+            let (account, parts) = (Arc::default(), Vec::new());
+            let target = String::new();
+            Operation { number: 1, place, account, to, action, is_awaited, parts, kept: false, target }.name()
+        };
+        let put = |source| name(Movement::Put(source), false, None);
+        assert_eq!(put(PutSource::Copied(Box::default())), "put");
+        assert_eq!(put(PutSource::Borrowed(ptr::null())), "put_nbi");
+        assert_eq!(put(PutSource::Signalled(ptr::null())), "put_signal");
+        assert_eq!(name(Movement::Amo(Width::Eight, Amo::Add(1), ptr::null_mut()), false, Some(1)), "signal");
+        assert_eq!(name(Movement::Get(ptr::null_mut()), true, None), "get");
+        assert_eq!(name(Movement::Get(ptr::null_mut()), false, None), "get_nbi");
+    }
 
     #[test]
     fn parts_cover_all_bytes_once_and_words_of_short_runs_are_whole() {

@@ -93,7 +93,10 @@ impl OperationQueue {
                 if read.is_none() && matches!(this.action, Movement::Put(_)) {
                     steps.push(QueueStep::Read { operation, part });
                 }
-                if read.is_some() && !lost && !this.kept && matches!(this.action, Movement::Put(PutSource::Borrowed(_)))
+                if read.is_some()
+                    && !lost
+                    && !this.kept
+                    && matches!(this.action, Movement::Put(PutSource::Borrowed(_) | PutSource::Signalled(_)))
                 {
                     steps.push(QueueStep::Lose { operation, part });
                 }
@@ -148,6 +151,7 @@ mod tests {
                 account: Arc::default(),
                 to: Remote { pe, region: Region::Heap, offset: 0 },
                 action,
+                is_awaited: false,
                 parts: vec![OperationPart { bytes: 0..8, read: None, lost: false }],
                 kept: false,
                 target: String::new(),
