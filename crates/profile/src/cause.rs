@@ -17,8 +17,8 @@ const PART: f64 = 0.5;
 pub struct LateCause {
     /// The one that came late, then the PE for which it waited, and so on up to the cause.
     pub chain: Vec<u32>,
-    /// Where the first one waited.
-    pub site: LedgerSite,
+    /// Where the first one waited; nothing if that is not known.
+    pub site: Option<LedgerSite>,
     /// Nanoseconds that the cause is outside of the library.
     pub outside: f64,
     /// The mean of all PEs.
@@ -41,11 +41,12 @@ pub struct LedgerSite {
     pub number: u32,
 }
 
-/// The waits of a PE for another one at variables and locks.
+/// The waits of a PE for another one's updates of variables.
 struct PeWait {
     reason: u32,
     time: f64,
-    site: LedgerSite,
+    /// Where it waited longest; nothing if that is not known.
+    site: Option<LedgerSite>,
 }
 
 /// Follows the waits of a PE that came late. Nothing if it works longer than others itself, or if no such PE is at the end.
@@ -63,13 +64,18 @@ pub fn behind(job: &RecordedJob, totals: &Totals, late: &LateComer) -> Option<La
             return None;
         }
         (pe, least) = (wait.reason, PART * wait.time);
-        site = site.or(Some(wait.site));
+        if chain.len() == 1 {
+            site = wait.site;
+        }
         chain.push(pe);
     }
-    Some(LateCause { chain, site: site?, outside: works(pe), mean })
+    if chain.len() == 1 {
+        return None;
+    }
+    Some(LateCause { chain, site, outside: works(pe), mean })
 }
 
-/// The PE for which a PE waited longest at variables and locks; nothing if no PE is known to be the reason.
+/// The PE for which a PE waited longest at variables; nothing if no PE is known to be the reason.
 pub fn awaited(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<u32> {
     longest_wait(job, totals, pe).map(|wait| wait.reason)
 }
@@ -77,20 +83,24 @@ pub fn awaited(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<u32> {
 /// The PE for which a PE waited longest outside of collectives, at all sites together, and the site where it waited longest.
 fn longest_wait(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<PeWait> {
     let mut reasons: BTreeMap<u32, f64> = BTreeMap::new();
-    let mut at_sites: Vec<PeWait> = Vec::new();
-    for (index, ledger) in job.ledgers.iter().enumerate().filter(|(_, ledger)| ledger.pe == pe) {
-        for (&number, _) in ledger.sites.iter().filter(|(_, site)| site.category == RoutineKind::Waiting) {
-            let here = totals.blame.reasons.get(&(pe, ledger.thread, number));
-            for (&reason, &time) in here.into_iter().flatten().filter(|(reason, _)| **reason != pe) {
+    let ledgers = || job.ledgers.iter().enumerate().filter(|(_, ledger)| ledger.pe == pe);
+    for (_, ledger) in ledgers() {
+        for (&reason, &time) in totals.blame.variables.get(&(pe, ledger.thread)).into_iter().flatten() {
+            if reason != pe {
                 *reasons.entry(reason).or_default() += time;
-                at_sites.push(PeWait { reason, time, site: LedgerSite { ledger: index, number } });
             }
         }
     }
     let (reason, time) = reasons.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let for_reason = at_sites.into_iter().filter(|wait| wait.reason == reason);
-    let longest = for_reason.max_by(|a, b| a.time.total_cmp(&b.time))?;
-    Some(PeWait { time, ..longest })
+    let mut at_sites: Vec<(f64, LedgerSite)> = Vec::new();
+    for (index, ledger) in ledgers() {
+        for (&number, _) in ledger.sites.iter().filter(|(_, site)| site.category == RoutineKind::Waiting) {
+            let here = totals.blame.reasons.get(&(pe, ledger.thread, number)).and_then(|here| here.get(&reason));
+            at_sites.extend(here.map(|time| (*time, LedgerSite { ledger: index, number })));
+        }
+    }
+    let longest = at_sites.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    Some(PeWait { reason, time, site: longest.map(|(_, site)| site) })
 }
 
 #[cfg(test)]
@@ -128,14 +138,14 @@ mod tests {
     fn a_pe_that_waited_for_a_longer_worker_is_not_the_cause() {
         let found = cause(&[(105, 0.0), (105, 0.0), (605, 0.0), (620, 510.0)]).expect("PE 3 waited for PE 2");
         assert_eq!((found.pe(), &found.chain[..]), (2, &[3, 2][..]));
-        assert_eq!(found.site, LedgerSite { ledger: 3, number: 1 });
+        assert_eq!(found.site, Some(LedgerSite { ledger: 3, number: 1 }));
         assert_eq!((found.outside, found.mean), (605.0, 231.25));
     }
 
     #[test]
     fn waits_are_followed_from_pe_to_pe() {
         let found = cause(&[(640, 520.0), (105, 0.0), (605, 0.0), (620, 510.0)]).expect("PE 0 waited for PE 3");
-        assert_eq!((&found.chain[..], found.site), (&[0, 3, 2][..], LedgerSite { ledger: 0, number: 1 }));
+        assert_eq!((&found.chain[..], found.site), (&[0, 3, 2][..], Some(LedgerSite { ledger: 0, number: 1 })));
     }
 
     #[test]

@@ -13,8 +13,10 @@ pub struct Blame {
     pub pairs: BTreeMap<(u32, u32), f64>,
     /// Waits in collectives, by the routine and the place of the program.
     pub sites: BTreeMap<(u32, u32, u32), f64>,
-    /// The same waits, and those for variables and locks, by the PE for which the caller waited.
+    /// The same waits, and those for variables if it is known what was waited for there, by the PE for which the caller waited.
     pub reasons: BTreeMap<(u32, u32, u32), BTreeMap<u32, f64>>,
+    /// Waits of a thread of a PE for variables, at all places together, by the PE for which it waited.
+    pub variables: BTreeMap<(u32, u32), BTreeMap<u32, f64>>,
     /// Waits for variables and locks by PE for which no PE is known to be the reason.
     pub unknown: BTreeMap<u32, f64>,
 }
@@ -200,14 +202,22 @@ fn for_variables(job: &RecordedJob, blame: &mut Blame) {
             }
             explained += time;
         }
-        let waiting: Vec<_> = ledger.sites.iter().filter(|(_, site)| site.category == RoutineKind::Waiting).collect();
-        let all: f64 = waiting.iter().map(|(_, site)| site.time).sum();
-        // A ledger says for what was waited and where, but not where for what: each place gets its share.
-        for (number, site) in waiting.iter().filter(|_| all > 0.0) {
-            let at_site = blame.reasons.entry((ledger.pe, ledger.thread, **number)).or_default();
-            for (pe, time) in &reasons {
-                *at_site.entry(*pe).or_default() += time * site.time / all;
+        reasons.retain(|_, time| *time > 0.0);
+        let waiting = ledger.sites.iter().filter(|(_, site)| site.category == RoutineKind::Waiting && site.time > 0.0);
+        let all: f64 = waiting.clone().map(|(_, site)| site.time).sum();
+        let for_variables: Vec<_> = waiting.filter(|(_, site)| is_for_variables(&site.routine)).collect();
+        let at_all: f64 = for_variables.iter().map(|(_, site)| site.time).sum();
+        // A ledger says for what was waited and where, but not where for what. Several places have one reason, or one place has all.
+        if reasons.len() == 1 || for_variables.len() == 1 {
+            for (number, site) in for_variables {
+                let at_site = blame.reasons.entry((ledger.pe, ledger.thread, *number)).or_default();
+                for (pe, time) in &reasons {
+                    *at_site.entry(*pe).or_default() += time * site.time / at_all;
+                }
             }
+        }
+        if !reasons.is_empty() {
+            blame.variables.insert((ledger.pe, ledger.thread), reasons);
         }
         let unexplained = all - explained;
         if unexplained > 0.0 {
@@ -216,10 +226,18 @@ fn for_variables(job: &RecordedJob, blame: &mut Blame) {
     }
 }
 
+/// Whether a routine that waits does so for variables: it is known which PEs update them. Nothing tells who holds a lock, and for whom a
+/// request of a collective waits.
+fn is_for_variables(routine: &str) -> bool {
+    // Names of Fortran's routines are in capitals.
+    let name = routine.to_ascii_lowercase();
+    !name.ends_with("_lock") && !name.contains("_req_")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{CallLedger, MeetingRecord, TeamRecord};
+    use crate::ledger::{CallLedger, MeetingRecord, SiteRecord, TeamRecord};
 
     const WORLD: TeamKey = TeamKey { first: 0, stride: 1, size: 3, sum: 0, number: Some(0) };
 
@@ -314,5 +332,43 @@ mod tests {
             blame(&RecordedJob::of(vec![waiter, one, two])).pairs,
             BTreeMap::from([((0, 1), 60.0), ((0, 2), 30.0)])
         );
+    }
+
+    /// What PE 0, which waits for variables that PEs 1 and 2 update, is known to have waited for at its places.
+    fn reasons(
+        waits: &[(SymmetricObject, u64, f64)],
+        sites: &[(&str, f64)],
+    ) -> (Blame, BTreeMap<u32, BTreeMap<u32, f64>>) {
+        let mut waiter = ledger(0, 1, &[]);
+        waiter.waits = waits.to_vec();
+        let site = |&(routine, time): &(&str, f64)| SiteRecord::timed_once(routine, RoutineKind::Waiting, time);
+        waiter.sites = (0..).zip(sites.iter().map(site)).collect();
+        let mut writers = [ledger(1, 1, &[]), ledger(2, 1, &[])];
+        writers[0].updates = vec![(SymmetricObject::Heap(64), 0, 1)];
+        writers[1].updates = vec![(SymmetricObject::Heap(72), 0, 1)];
+        let [one, two] = writers;
+        let blame = blame(&RecordedJob::of(vec![waiter, one, two]));
+        let known = blame.reasons.iter().map(|(&(_, _, site), reasons)| (site, reasons.clone())).collect();
+        (blame, known)
+    }
+
+    #[test]
+    fn a_place_has_no_reason_of_another_place_and_a_lock_has_none() {
+        let [first, second] = [(SymmetricObject::Heap(64), 1, 90.0), (SymmetricObject::Heap(72), 1, 60.0)];
+        let of = |pe: u32, time: f64| BTreeMap::from([(pe, time)]);
+        let lock = ("shmem_set_lock", 50.0);
+        let fortran = ("SHMEM_CLEAR_LOCK", 5.0);
+        let request = ("shmem_req_wait", 5.0);
+        // One place, and several places that wait for one PE.
+        let (blame, known) = reasons(&[first], &[("shmem_long_wait_until", 90.0), lock, fortran, request]);
+        assert_eq!((known, &blame.unknown), (BTreeMap::from([(0, of(1, 90.0))]), &of(0, 60.0)));
+        let (_, known) = reasons(&[first], &[("shmem_long_wait_until", 30.0), lock, ("shmem_wait", 60.0)]);
+        assert_eq!(known, BTreeMap::from([(0, of(1, 30.0)), (2, of(1, 60.0))]));
+        let (_, known) = reasons(&[first, second], &[("shmem_long_wait_until", 150.0), lock]);
+        assert_eq!(known, BTreeMap::from([(0, BTreeMap::from([(1, 90.0), (2, 60.0)]))]));
+        // Nothing tells which of two places waited for which PE. The PE's own sums are known.
+        let sites = [("shmem_long_wait_until", 90.0), ("shmem_signal_wait_until", 60.0)];
+        let (blame, known) = reasons(&[first, second], &sites);
+        assert_eq!((known, &blame.variables[&(0, 0)]), (BTreeMap::new(), &BTreeMap::from([(1, 90.0), (2, 60.0)])));
     }
 }

@@ -89,9 +89,10 @@ fn worker(cause: &LateCause) -> String {
 
 /// For whom the late PE waited, where, and for whom that one did.
 fn because(job: &RecordedJob, cause: &LateCause, places: &mut ProgramPlaces) -> String {
-    let ledger = &job.ledgers[cause.site.ledger];
-    let site = ledger.sites.get(&cause.site.number);
-    let place = site.map(|site| places.name(&totals::place(ledger, site)));
+    let place = cause.site.and_then(|at| {
+        let ledger = &job.ledgers[at.ledger];
+        ledger.sites.get(&at.number).map(|site| places.name(&totals::place(ledger, site)))
+    });
     let at = place.as_deref().map_or_else(String::new, behind_verb);
     let followed = &cause.chain[1..];
     let mut links: Vec<String> = followed.iter().take(LONGEST_CHAIN).map(|pe| format!("PE {pe}")).collect();
