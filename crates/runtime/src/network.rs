@@ -7,6 +7,7 @@ pub(crate) mod lane;
 pub(crate) mod neighbours;
 pub(crate) mod vote;
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 use std::time::{Duration, Instant};
@@ -131,6 +132,31 @@ pub(crate) fn progress() -> bool {
 /// Whether PEs take turns: then a wait is over when its turn has come, and no PE sleeps or spins.
 pub(crate) fn takes_turns() -> bool {
     fabric().is_some_and(|fabric| fabric.turns().is_some())
+}
+
+thread_local! {
+    /// The address of the last access of the node's memory, if it read.
+    static LAST_READ: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A call is about to read the node's memory at `address`, or `changes` it. That is a step where PEs take turns: another PE may be faster,
+/// and a PE that reads one place again and again polls it.
+#[inline(always)]
+pub(crate) fn before_access(address: usize, changes: bool) {
+    if FAST.takes_turns() {
+        step_before_access(address, changes);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn step_before_access(address: usize, changes: bool) {
+    let read = if changes { 0 } else { address };
+    if LAST_READ.replace(read) == address && !changes {
+        progress();
+    } else {
+        with_turns(|turns| turns.look(false));
+    }
 }
 
 /// Tells a network whose PEs take turns, and no other one.

@@ -11,6 +11,7 @@ use crate::calls::{p2p, rma};
 use crate::diagnosis::errors;
 use crate::memory::control::ControlBlock;
 use crate::memory::direct::{atomic_window, may_have_window, window};
+use crate::network;
 use crate::teams::via::Via;
 use crate::transfers::indirect::updates;
 use crate::transfers::length;
@@ -149,6 +150,7 @@ pub unsafe fn signal_add<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_
 /// See [`signal_set`].
 #[inline(always)]
 pub unsafe fn signal_fetch(sig_addr: *const u64) -> u64 {
+    network::before_access(sig_addr as usize, false);
     // SAFETY: the caller promises that `sig_addr` is a symmetric signal of its own.
     unsafe { u64::load(sig_addr.cast_mut()) }
 }

@@ -110,6 +110,8 @@ pub(crate) struct Fast {
     /// Whether a fence or quiet has more to do than the processor's: there is a network, or handles are to be checked.
     /// Stored with release and loaded with acquire, as the counts of windows.
     orders: AtomicBool,
+    /// Whether PEs take turns. Then no window is open, and what finds memory of the node all the same is a step.
+    turns: AtomicBool,
     pub(crate) heap: Extent,
     pub(crate) statics: Extent,
 }
@@ -129,6 +131,7 @@ impl Fast {
             atomic_windows: AtomicU32::new(0),
             handles: AtomicUsize::new(usize::MAX),
             orders: AtomicBool::new(false),
+            turns: AtomicBool::new(false),
             heap: Extent::none(),
             statics: Extent::none(),
         }
@@ -195,6 +198,17 @@ impl Fast {
         self.orders.load(Acquire)
     }
 
+    /// Lets calls on memory of the node be steps.
+    pub(crate) fn take_turns(&self) {
+        self.turns.store(true, Relaxed);
+    }
+
+    /// Whether a call on memory of the node is a step.
+    #[inline(always)]
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.turns.load(Relaxed)
+    }
+
     /// Where `bytes` bytes of the caller's lie that are symmetric and need no further look: their region, and the offset in it.
     #[inline(always)]
     pub(crate) fn place(&self, address: usize, bytes: usize) -> Option<(Region, u64)> {
@@ -211,6 +225,7 @@ impl Fast {
     pub(crate) fn close(&self) {
         self.handles.store(usize::MAX, Relaxed);
         self.orders.store(false, Relaxed);
+        self.turns.store(false, Relaxed);
         self.windows.store(0, Relaxed);
         self.atomic_windows.store(0, Relaxed);
         self.heap.close();

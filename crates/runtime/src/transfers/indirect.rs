@@ -66,10 +66,16 @@ fn search(
     access: ObjectAccess,
     pe: c_int,
 ) -> FoundObject {
-    match find_believed(call, context, address, bytes, access, pe) {
+    let found = match find_believed(call, context, address, bytes, access, pe) {
         Some(found) => found,
         None => find_checked(call, argument, context, address, bytes, access, pe),
+    };
+    if access == ObjectAccess::Transfer
+        && let FoundObject::Here(there) = found
+    {
+        network::before_access(there, argument == "dest");
     }
+    found
 }
 
 /// [`search`] in few steps, for a context whose PE numbers follow the arithmetic. Where the node's PEs have no numbers in a row, nearly all

@@ -152,7 +152,9 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     if checked || network::is_open() {
         FAST.order_more();
     }
-    if !checked && !job::is_scattered() {
+    if network::takes_turns() {
+        FAST.take_turns();
+    } else if !checked && !job::is_scattered() {
         FAST.open(job::first_of_node(), node.members.len() as u32, !network::does_atomics());
     }
     deadlock::begin();

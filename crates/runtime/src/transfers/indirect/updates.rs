@@ -108,8 +108,11 @@ unsafe fn amo_seldom<T: AmoType>(
         errors::misaligned(call, at, size_of::<T>());
     }
     let bits = match search(call, "", context, at, size_of::<T>(), ObjectAccess::Atomic, pe) {
-        // SAFETY: `search` found the whole object in mapped memory, and it is aligned.
-        FoundObject::Here(there) => unsafe { execute(there, size_of::<T>(), amo) },
+        FoundObject::Here(there) => {
+            network::before_access(there, !matches!(amo, Amo::Fetch));
+            // SAFETY: `search` found the whole object in mapped memory, and it is aligned.
+            unsafe { execute(there, size_of::<T>(), amo) }
+        }
         FoundObject::There(to) => {
             let on = Lanes { call, context, to };
             match size_of::<T>() {
@@ -218,6 +221,7 @@ unsafe fn put_signal_seldom(
                 if n > 0 {
                     put_seldom::<false>(call, context, dest, source, n, pe);
                 }
+                network::before_access(there, true);
                 execute(there, 8, update.amo());
             }
             nudge(call, context, pe);
