@@ -334,7 +334,7 @@ mod tests {
         );
     }
 
-    /// What PE 0, which waits for variables that PEs 1 and 2 update, is known to have waited for at its places.
+    /// The known reasons by place of PE 0, which waits for variables that PEs 1 and 2 update.
     fn reasons(
         waits: &[(SymmetricObject, u64, f64)],
         sites: &[(&str, f64)],
