@@ -14,7 +14,6 @@
 //! array is [freed](freed); [`temporary_meeting`] says how its members meet first. When no slot is left for sets, they meet anew for each
 //! collective.
 
-#[cfg(not(loom))]
 pub(crate) mod freed;
 mod key;
 mod place;
