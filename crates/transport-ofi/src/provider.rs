@@ -193,8 +193,6 @@ fn capabilities(net: &Net) -> Capabilities {
     let mut features = Features::empty();
     features.set(Features::ORDERED, if net.atomics { net.atomics_ordered } else { net.ordered });
     features.set(Features::PINS, mode & fi::FI_MR_ALLOCATED != 0);
-    // Reads and writes that libfabric serves for peers are not counted; they wake waits that sleep.
-    features.set(Features::COSTLY_LOOKS, !net.card);
     let amo = if net.atomics { AmoDomain::Network } else { AmoDomain::None };
     Capabilities { features, amo, inject: ROOM, signal: None }
 }
