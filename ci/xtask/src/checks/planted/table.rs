@@ -212,7 +212,7 @@ pub(super) const ARGUMENTS: &[ReuseArgument] = &[
     argument(
         "blocks that are fetched are there before they are used",
         "runtime/src/collectives/between_nodes/bytes.rs",
-        &[sim("fetched-too-early", "fetched blocks are used before they are there", IN_A_ROW)],
+        &[sim("fetched-too-early", "fetched blocks are used before they are there", LONG)],
     ),
     argument(
         "buffers and slots are given back when a team ends while messages may be under way",
