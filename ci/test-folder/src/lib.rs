@@ -1,6 +1,7 @@
 //! Folders for the files of tests, and the words of a test that cannot run here.
 #![forbid(unsafe_code)]
 
+use std::io::ErrorKind;
 use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,10 +15,15 @@ impl TestFolder {
     /// Makes a folder of its own for the test that is called so.
     pub fn new(test: &str) -> TestFolder {
         static FOLDERS: AtomicU32 = AtomicU32::new(0);
-        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("oxshmem-{test}-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder for the files of a test");
-        TestFolder(folder)
+        loop {
+            let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+            let folder = std::env::temp_dir().join(format!("oxshmem-{test}-{}-{number}", std::process::id()));
+            match std::fs::create_dir(&folder) {
+                // A test that was killed has left it, and its process number has come again.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| TestFolder(folder)).expect("a folder for the files of a test"),
+            }
+        }
     }
 
     /// Writes a file, with the folders on the way to it, and returns its path. `name` is a path from this folder, or a
@@ -70,6 +76,19 @@ mod tests {
         one.write("file", "");
         drop(one);
         assert!(!path.exists() && other.exists());
+    }
+
+    #[test]
+    fn a_folder_that_a_killed_process_has_left_is_not_taken() {
+        let before = TestFolder::new("left");
+        let name = before.file_name().expect("it has a name").to_str().expect("text").to_owned();
+        let (stem, number) = name.rsplit_once('-').expect("a number ends it");
+        let number: u32 = number.parse().expect("a number");
+        let left: Vec<_> = (1..50).map(|next| std::env::temp_dir().join(format!("{stem}-{}", number + next))).collect();
+        left.iter().for_each(|folder| std::fs::create_dir(folder).expect("nobody has it"));
+        let fresh = TestFolder::new("left");
+        assert!(!left.contains(&fresh.to_path_buf()));
+        left.iter().for_each(|folder| std::fs::remove_dir(folder).expect("it is empty"));
     }
 
     #[test]

@@ -3,8 +3,12 @@
 
 pub(crate) mod sshd;
 
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use oxshmem_test_folder::{TestFolder, not_run};
@@ -165,8 +169,26 @@ impl Running {
             let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
             texts.filter(|text| text.ends_with('\n')).filter_map(|text| text.trim().parse().ok()).collect::<Vec<u32>>()
         };
-        until("all processes have told their numbers", || read().len() == count);
+        until("all processes have told their numbers", || {
+            let is_complete = read().len() == count;
+            assert!(is_complete || runs(self.pid()), "oshrun has ended before: {}", self.words());
+            is_complete
+        });
         read()
+    }
+
+    /// The errors that it has printed so far.
+    fn words(&self) -> String {
+        let Some(stream) = &self.child.stderr else { return String::new() };
+        let mut stream = File::from(stream.as_fd().try_clone_to_owned().expect("a descriptor"));
+        let (words, received) = mpsc::channel();
+        // What it has started may hold the pipe, and then the read waits for more.
+        std::thread::spawn(move || {
+            let mut room = vec![0; 64 << 10];
+            let length = stream.read(&mut room).unwrap_or(0);
+            words.send(String::from_utf8_lossy(&room[..length]).into_owned())
+        });
+        received.recv_timeout(Duration::from_secs(1)).unwrap_or_default()
     }
 
     /// The processes of the job, by the folder in their environment.
