@@ -182,7 +182,7 @@ impl Running {
         let Some(stream) = &self.child.stderr else { return String::new() };
         let mut stream = File::from(stream.as_fd().try_clone_to_owned().expect("a descriptor"));
         let (words, received) = mpsc::channel();
-        // What it has started may hold the pipe, and then the read waits for more.
+        // Processes that it has started may hold the pipe, and then the read waits for more.
         std::thread::spawn(move || {
             let mut room = vec![0; 64 << 10];
             let length = stream.read(&mut room).unwrap_or(0);
