@@ -1,10 +1,10 @@
 /* A pSync array for each phase of the program, freed behind it, at another address each time. Prints how many teams there may be then.
- * freed_sets PHASES */
+ * freed_sets [PHASES [MOST_TEAMS]] */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WORDS = SHMEM_REDUCE_SYNC_SIZE + SHMEM_BCAST_SYNC_SIZE, MOST_TEAMS = 5000 };
+enum { WORDS = SHMEM_REDUCE_SYNC_SIZE + SHMEM_BCAST_SYNC_SIZE };
 
 static long mine, sum, sent[2], got[2];
 static long work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
@@ -18,7 +18,7 @@ static void check(long value, long expected, int phase)
 
 int main(int argc, char **argv)
 {
-    const int phases = argc > 1 ? atoi(argv[1]) : 40;
+    const int phases = argc > 1 ? atoi(argv[1]) : 4, most_teams = argc > 2 ? atoi(argv[2]) : 3;
     shmem_init();
     const int me = shmem_my_pe(), pes = shmem_n_pes();
     for (int phase = 0; phase < phases; phase++) {
@@ -42,13 +42,13 @@ int main(int argc, char **argv)
             shmem_long_sum_to_all(&sum, &mine, 1, 0, 0, pes, work, sync);
             check(sum, (long)pes * (pes - 1) / 2, phase);
         }
-        shmem_barrier_all();
+        /* Other PEs may still be in the last call of the sets: shmem_free waits for them. */
         shmem_free(sync);
         shmem_free(other);
     }
     int teams = 0;
     shmem_team_t team;
-    while (teams < MOST_TEAMS && shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, NULL, 0, &team) == 0) teams++;
+    while (teams < most_teams && shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, NULL, 0, &team) == 0) teams++;
     if (me == 0) printf("teams: %d\n", teams);
     shmem_finalize();
     return 0;

@@ -118,7 +118,7 @@ fn active_sets_whose_arrays_are_freed_leave_all_places_to_teams() {
     let freed_sets = program_with("freed_sets.c", &["-Wno-deprecated-declarations"]);
     let teams = |phases: &str| {
         let job = Job::new("-n 4 --nodes 2").env("SHMEM_TRANSPORT", "tcp");
-        job.run(&freed_sets, [phases]).expect(0).stdout
+        job.run(&freed_sets, [phases, "5000"]).expect(0).stdout
     };
     assert_eq!(teams("40"), teams("0"));
 }

@@ -113,7 +113,8 @@ impl KnownSet {
     }
 }
 
-/// The known sets. [`RECENT`] points to those that it has been shown, which stay in memory until the next life or are forgotten there.
+/// The known sets. [`RECENT`] points to those that it has been shown, which stay in memory until the next life or are forgotten there. A set
+/// whose array is freed goes, too, and no call is in it or looks for it then.
 static KNOWN: Mutex<Option<HashMap<Key, Box<KnownSet>>>> = Mutex::new(None);
 
 /// Some of the known sets.
@@ -130,7 +131,8 @@ fn recent(name: &SetName) -> Option<&'static KnownSet> {
 fn known(key: &Key) -> Option<&'static KnownSet> {
     let map = KNOWN.lock();
     let known = core::ptr::from_ref(&**map.as_ref()?.get(key)?);
-    // SAFETY: boxes in `KNOWN` are dropped between lives, or by the pair's next call, of which there is one at a time.
+    // SAFETY: boxes in `KNOWN` are dropped between lives, by the pair's next call, of which there is one at a time, or when the pair's array
+    // is freed, when there is none.
     Some(unsafe { &*known })
 }
 
@@ -152,7 +154,7 @@ fn remember(key: &Key, mut found: KnownSet) -> &'static KnownSet {
         }
     }
     let found = core::ptr::from_ref(&**map.entry(*key).insert_entry(Box::new(found)).get());
-    // SAFETY: boxes in `KNOWN` are dropped between lives, or by the pair's next call, and the map has this one.
+    // SAFETY: boxes in `KNOWN` are dropped between lives, by the pair's next call, or when its array is freed, and the map has this one.
     unsafe { &*found }
 }
 

@@ -13,11 +13,11 @@ use crate::transfers::indirect;
 const SHORT_BLOCK: usize = 1 << 10;
 /// Bytes that a get has in its own memory at a time. Chosen.
 const ROOM: usize = 256 << 10;
-/// FarBlocks come with the bytes between them if all are at most so many times as many. Two processors: a get of 1,024 doubles, every second one,
-/// took 5,700 us over UCX's TCP with an operation for each.
+/// Blocks come with the bytes between them if all are at most so many times as many. Two processors: a get of 1,024 doubles, every second
+/// one, took 6,000 us over UCX's TCP with an operation for each, and takes 37.
 const COVERED: usize = 8;
 
-/// FarBlocks on both sides: how many bytes each has, how far they begin apart, and how many there are.
+/// Short blocks, the same on both sides: how many bytes each has, how far they begin apart, and how many there are.
 #[derive(Clone, Copy)]
 pub(super) struct FarBlocks {
     pub(super) bytes: usize,

@@ -39,7 +39,8 @@
 //! run of the other one begins, every 2^29 runs: the run before is over, and by 2 no leader can have sent for the next one. So no word
 //! is ever old enough to be taken for one of the present run.
 //!
-//! **The end of a team** comes after a run in which all leaders have met ([`give_back`]). By 3 nothing is under way to the memory of
+//! **The end of a team** comes after a run in which all leaders have met ([`give_back`]). That of an active set comes after all PEs have
+//! met in the call that frees its array, each behind its last call of the set (`active_set::freed`). By 3 nothing is under way to the memory of
 //! the channel but acknowledgements of broadcasts, whose counts only grow. So the next team may have it, with mailboxes and stamps
 //! cleared.
 //!
