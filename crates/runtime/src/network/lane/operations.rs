@@ -119,30 +119,39 @@ impl ContextLane {
     /// `dest` is writable for `n` bytes; `from` has as many inside a region of a PE of the job.
     #[inline(always)]
     pub(crate) unsafe fn get(&self, call: &'static str, dest: *mut u8, from: Remote, n: usize) {
+        self.begin(call);
+        let get = NamedArguments { arguments: GetArguments { dest, from, n }, call };
         // SAFETY: our caller has made the same promise, and the get is complete when this returns.
-        unsafe { self.begin_get(call, dest, from, n) };
-        self.await_gets(call, from.pe);
+        unsafe { self.take_get(&get) };
+        self.await_by(|| self.wait_for_get(&get));
     }
 
     /// [`ContextLane::get`] whose bytes are there when [`ContextLane::await_gets`] returns.
     ///
     /// # Safety
     /// As for [`ContextLane::get`], until then.
-    #[inline(always)]
     pub(crate) unsafe fn begin_get(&self, call: &'static str, dest: *mut u8, from: Remote, n: usize) {
         self.begin(call);
-        let get = NamedArguments { arguments: GetArguments { dest, from, n }, call };
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.take_get(&NamedArguments { arguments: GetArguments { dest, from, n }, call }) };
+    }
+
+    /// Issues a get for which the caller waits, and counts it.
+    ///
+    /// # Safety
+    /// As for `Lane::get_awaited`.
+    #[inline(always)]
+    unsafe fn take_get(&self, get: &NamedArguments<GetArguments>) {
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
         let left = unsafe { self.gets.get_awaited(&get.arguments) };
         if left > 0 {
             // SAFETY: the rest is a part of what the caller has promised.
-            unsafe { self.awaited_rest(&get, left) };
+            unsafe { self.awaited_rest(get, left) };
         }
         self.counters.note(Direction::Read);
     }
 
     /// Returns when what this thread has begun to get from a PE is there.
-    #[inline(always)]
     pub(crate) fn await_gets(&self, call: &'static str, pe: u32) {
         self.await_by(|| self.wait_until_fetched(self.reason(call, Needs::One(pe))));
     }
@@ -169,6 +178,12 @@ impl ContextLane {
         let GetArguments { dest, from, n } = get.arguments.rest(left);
         // SAFETY: the rest is a part of what the caller has promised, until completion.
         self.issue(get.call, Some(from.pe), |lane| unsafe { lane.get_awaited(dest, from, n) });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_get(&self, get: &NamedArguments<GetArguments>) -> AwaitedState {
+        self.wait_until_fetched(self.reason(get.call, Needs::One(get.arguments.from.pe)))
     }
 
     /// `Issuer::amo` of one of the context's operations, which may be on a PE of this node. With a place for the old value it returns when
