@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_transport::OperationLock;
-use oxshmem_transport::driver::{Callers, Drive, NextStep};
+use oxshmem_transport::progress_thread::{Callers, Drive, NextStep};
 use parking_lot::MutexGuard;
 
 use crate::backoff::Backoff;

@@ -8,7 +8,7 @@ use oxshmem_base::knobs::Atomics;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
 use oxshmem_os::{descriptors, signals};
-use oxshmem_transport::driver::Drive;
+use oxshmem_transport::progress_thread::Drive;
 use oxshmem_transport::{
     AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
     Participant, Provider, Region, Rejected, Segment, TransportOffer, WantedTransport, software,

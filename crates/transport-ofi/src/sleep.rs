@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use std::time::Duration;
 
 use oxshmem_os::wakeup::Wakeup;
-use oxshmem_transport::driver::sleep_on;
+use oxshmem_transport::progress_thread::sleep_on;
 
 /// The descriptors to sleep on.
 pub(crate) struct QueueDescriptors {

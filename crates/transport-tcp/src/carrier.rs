@@ -1,13 +1,13 @@
 //! The carrier of a link: no connection, an attempt at one, or a connection. The carrier makes connections and loses them; the
 //! link above it has the session that outlives them, and hears from the carrier what has become of each attempt.
 
-use std::io::{self, Write};
+mod crossing;
+
+use std::io;
 use std::mem;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use mio::net::TcpStream;
 use oxshmem_base::Error;
 use oxshmem_os::sockets::PollEntry;
 
@@ -15,7 +15,7 @@ use crate::attempt::{Answer, Attempt, Failure, NoAddress, Untried};
 use crate::connection::{Connection, Received};
 use crate::local::LocalPe;
 use crate::permits::{Permit, PermitAnswer};
-use crate::proto::handshake::{Acceptor, Route, Standing, Verdict};
+use crate::proto::handshake::{Route, Standing, Verdict};
 use crate::proto::{Host, Session};
 use crate::unreachable::{self, AddressOutcome, because};
 use crate::watch::CLOSED_BY_PROGRAM;
@@ -228,45 +228,6 @@ impl Carrier {
             Verdict::Stale => self.established = self.established.max(peer.established),
         }
         AttemptState::PutOff
-    }
-
-    /// An initiator has proven itself: its connection is taken or refused. When both sides try at once, the attempt of the
-    /// lower PE number is kept as soon as that PE has said its claim. Until then the higher one cannot have decided for it, so
-    /// the lower one can drop its attempt and take the connection that is there.
-    pub(crate) fn adopt(
-        &mut self,
-        local: &LocalPe,
-        mut stream: TcpStream,
-        mut acceptor: Acceptor,
-        peer: Standing,
-        executed: u64,
-    ) -> Option<Agreement> {
-        let has_claimed = matches!(&self.state, CarrierState::Connecting(attempt) if attempt.claimed);
-        let mine_goes_first = has_claimed && self.route.from < self.route.to;
-        let mut standing = self.standing(executed);
-        let verdict = if mine_goes_first {
-            Verdict::Wait
-        } else if peer.established < self.established {
-            Verdict::Stale
-        } else {
-            self.state = CarrierState::Down;
-            standing.established = peer.established + 1;
-            Verdict::Accepted
-        };
-        // These few bytes always fit into the buffer of a new socket.
-        let said = stream.write_all(&acceptor.welcome(verdict, standing));
-        if verdict != Verdict::Accepted {
-            return None;
-        }
-        self.address =
-            stream.peer_addr().ok().map(|address| SocketAddr::new(address.ip().to_canonical(), address.port()));
-        // The connection before this one is gone in any case, so after an error one side has to make the next.
-        if let Err(e) = said.and_then(|()| local.watched.add(stream.as_raw_fd(), self.token)) {
-            self.cut(&e.to_string());
-            return None;
-        }
-        self.established = standing.established;
-        Some((Box::new(Connection::new(stream, acceptor.seals(), local.probes(self.token))), peer.executed))
     }
 
     /// The session goes on over this connection.

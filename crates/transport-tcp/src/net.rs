@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use oxshmem_transport::driver::Callers;
+use oxshmem_transport::progress_thread::Callers;
 use parking_lot::Mutex;
 
 use crate::append_list::AppendList;

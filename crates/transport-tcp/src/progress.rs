@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use oxshmem_os::sockets::PollEntry;
-use oxshmem_transport::driver::{Callers, Drive, NextStep, sleep_until_ready};
+use oxshmem_transport::progress_thread::{Callers, Drive, NextStep, sleep_until_ready};
 
 use crate::limits::{FEW_LINKS, LOOK_AROUND};
 use crate::link::ServingThread;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use mio::{Token, Waker};
 use oxshmem_base::Error;
 use oxshmem_os::descriptors;
-use oxshmem_transport::driver::Drive;
+use oxshmem_transport::progress_thread::Drive;
 use oxshmem_transport::{
     AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
     Participant, Provider, Region, Segment, TransportOffer, WantedTransport, software,

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_os::descriptors;
-use oxshmem_transport::driver::Callers;
 use oxshmem_transport::due::SleepMark;
+use oxshmem_transport::progress_thread::Callers;
 use oxshmem_transport::{LaneOptions, Participant};
 use parking_lot::Mutex;
 

@@ -3,7 +3,7 @@
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-use oxshmem_transport::driver::{Callers, Drive, NextStep, sleep_on};
+use oxshmem_transport::progress_thread::{Callers, Drive, NextStep, sleep_on};
 
 use crate::net::Net;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Atomics;
-use oxshmem_transport::driver::Drive;
+use oxshmem_transport::progress_thread::Drive;
 use oxshmem_transport::{
     AddressBook, Agreed, AmoDomain, Capabilities, Fabric, Features, Grade, Lane, LaneOptions, NetworkAtomics, Offers,
     Participant, Provider, Region, Segment, TransportOffer, WantedTransport, software,

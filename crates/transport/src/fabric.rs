@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 
-use crate::driver::Drive;
+use crate::progress_thread::Drive;
 use crate::{Amo, AtomicArguments, Capabilities, GetArguments, PutArguments, Region, Remote, SignalUpdate, Width};
 
 /// Memory of this process that peers may reach. It stays mapped while the fabric is open.

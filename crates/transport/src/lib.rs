@@ -17,7 +17,6 @@ mod active_message;
 mod arguments;
 pub mod batch;
 mod capabilities;
-pub mod driver;
 pub mod due;
 mod fabric;
 mod habit;
@@ -29,6 +28,7 @@ mod memory;
 mod numbers;
 mod operation;
 mod pieces;
+pub mod progress_thread;
 mod provider;
 pub mod software;
 #[cfg(feature = "suite")]

@@ -15,7 +15,7 @@ use oxshmem_base::Error;
 use oxshmem_base::chance::Dice;
 use parking_lot::Mutex;
 
-use crate::driver::{Callers, Drive};
+use crate::progress_thread::{Callers, Drive};
 use crate::software::Messages;
 use crate::{
     Account, AddressBook, Amo, AmoDomain, AtomicArguments, Busy, Capabilities, Fabric, Features, GetArguments, Lane,

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use oxshmem_base::Error;
 
-use crate::driver::{Callers, Drive, Driver, NextStep};
+use crate::progress_thread::{Callers, Drive, NextStep, ProgressThread};
 use crate::software::filled_lane::{ByMessages, FilledLane, Unacknowledged};
 use crate::software::requester::Requester;
 use crate::software::service::Service;
@@ -47,12 +47,20 @@ pub fn fill(
         // Atomics travel apart from puts, and the target's processor takes part.
         capabilities.features.remove(Features::ORDERED | Features::ONE_SIDED);
     }
-    Ok(Box::new(Filled { me, give_up, fabric, capabilities, memory, service, driver: Driver::default() }))
+    Ok(Box::new(Filled {
+        me,
+        give_up,
+        fabric,
+        capabilities,
+        memory,
+        service,
+        progress_thread: ProgressThread::default(),
+    }))
 }
 
 struct Filled {
     /// First: the thread ends before what it moves on is gone.
-    driver: Driver,
+    progress_thread: ProgressThread,
     me: u32,
     give_up: Duration,
     fabric: Box<dyn Fabric>,
@@ -118,9 +126,9 @@ impl Fabric for Filled {
         match (self.fabric.drive(), self.service.clone()) {
             (Some(drive), Some(service)) => {
                 service.expect_thread(drive.clone());
-                self.driver.start(Arc::new(Serving { drive, service }))?;
+                self.progress_thread.start(Arc::new(Serving { drive, service }))?;
             }
-            (Some(drive), None) => self.driver.start(drive)?,
+            (Some(drive), None) => self.progress_thread.start(drive)?,
             (None, Some(_)) => return Err(Error::new("the provider has messages and no thread that serves them")),
             (None, None) => {}
         }
@@ -175,7 +183,7 @@ impl Fabric for Filled {
 
     /// Waits until all peers have disconnected, and gives up when none of them has sent anything for the user's time.
     fn close(&self) {
-        if self.driver.is_running() {
+        if self.progress_thread.is_running() {
             self.fabric.leave();
             let mut silence = WatchedTime::begin();
             while !self.fabric.has_left() {
@@ -188,7 +196,7 @@ impl Fabric for Filled {
                     std::thread::sleep(Duration::from_micros(50));
                 }
             }
-            self.driver.stop();
+            self.progress_thread.stop();
         }
         self.fabric.close();
     }

@@ -1,5 +1,6 @@
 //! Start, end, and who am I.
 
+mod forked_child;
 pub(crate) mod lifetime;
 
 use core::ffi::{c_char, c_int};

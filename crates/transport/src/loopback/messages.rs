@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::NotIssued;
-use crate::driver::{Callers, Drive, NextStep};
 use crate::loopback::job::LoopbackJob;
+use crate::progress_thread::{Callers, Drive, NextStep};
 use crate::software::Messages;
 
 /// The messages of one PE.

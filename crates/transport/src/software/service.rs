@@ -14,8 +14,8 @@ use parking_lot::{Mutex, MutexGuard};
 use super::answers::Answers;
 use super::coalescer::{BATCH, Coalescer};
 use crate::batch::Batch;
-use crate::driver::Drive;
 use crate::due::SleepMark;
+use crate::progress_thread::Drive;
 use crate::{ActiveMessage, MessageContent, NotIssued, RegisteredMemory};
 
 /// The least a provider without atomics must have: short messages from PE to PE, each delivered once, in any order.

@@ -30,7 +30,7 @@ use crate::teams::context::ContextHandle;
 use crate::teams::members::Members;
 use crate::teams::team::{TeamHandle, TeamLeases, TeamState};
 use crate::teams::{leasing, live_contexts, live_teams, valid_handles};
-use crate::wait::{pace, suspended};
+use crate::wait::pace;
 use crate::{collectives, network};
 
 /// Records the PE's calls from now on if that is `wanted`, and `SHMEM_RECORDER` does not forbid it.
@@ -73,7 +73,7 @@ pub(crate) fn init(requested: c_int) -> Result<c_int, Error> {
     descriptors::occupy_standard_streams();
     let (settings, warnings) = Settings::from_env()?;
     let before = deadlock::before_init();
-    let job = job::join(&settings, leave, forked)?;
+    let job = job::join(&settings, leave, super::forked_child::leave_to_parent)?;
     if job.rank() == 0 {
         greet(&settings, &warnings);
     }
@@ -282,25 +282,6 @@ fn end(others: OtherCalls) {
 /// `start_pes` began this life.
 pub(crate) fn end_at_exit() {
     ENDS_AT_EXIT.store(true, Relaxed);
-}
-
-/// Runs in the child of a fork, which has one thread: everything that others share with the PE is left to the parent. So all
-/// calls of the child end where calls without the library end. Only stores to atomics and makes system calls.
-extern "C" fn forked() {
-    deadlock::has_forked();
-    job::become_forked_child();
-    FAST.close();
-    active_set::end();
-    state::leave_to_parent();
-    suspended::leave_to_parent();
-    network::leave_to_parent();
-    lane::leave_to_parent();
-    control::leave_to_parent();
-    oxshmem_os::limits::leave_to_parent();
-    ContextHandle::default_context().leave();
-    for team in [TeamHandle::world(), TeamHandle::shared(), TeamHandle::node()] {
-        team.leave_to_parent();
-    }
 }
 
 /// Whether the program has begun to exit before its last finalize. The thread that runs the functions of `atexit` writes and reads it.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use super::*;
-use crate::driver::Drive;
 use crate::limits::AT_ONCE;
+use crate::progress_thread::Drive;
 use crate::software::service::Messages;
 use crate::{Amo, NotIssued, Position, Region, RegisteredMemory, Segment, SignalUpdate};
 
@@ -226,12 +226,12 @@ fn messages_that_follow_one_another_go_in_one_batch_and_first_of_all() {
 #[test]
 fn a_batch_that_waits_wakes_the_thread_that_sleeps() {
     #[derive(Default)]
-    struct Woken(crate::driver::Callers, AtomicBool);
+    struct Woken(crate::progress_thread::Callers, AtomicBool);
     impl Drive for Woken {
-        fn callers(&self) -> &crate::driver::Callers {
+        fn callers(&self) -> &crate::progress_thread::Callers {
             &self.0
         }
-        fn turn(&self, _resumed: bool) -> crate::driver::NextStep {
+        fn turn(&self, _resumed: bool) -> crate::progress_thread::NextStep {
             unreachable!("nobody runs it")
         }
         fn sleep(&self, _most: std::time::Duration) {}

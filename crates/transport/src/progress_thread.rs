@@ -156,12 +156,12 @@ type Driven = (Arc<dyn Drive>, JoinHandle<()>);
 
 /// The thread of one fabric.
 #[derive(Default)]
-pub struct Driver {
+pub struct ProgressThread {
     running: Mutex<Option<Driven>>,
     closed: Arc<AtomicBool>,
 }
 
-impl Driver {
+impl ProgressThread {
     /// Starts the thread.
     pub fn start(&self, drive: Arc<dyn Drive>) -> Result<(), Error> {
         let (closed, driven) = (self.closed.clone(), drive.clone());
@@ -188,7 +188,7 @@ impl Driver {
     }
 }
 
-impl Drop for Driver {
+impl Drop for ProgressThread {
     fn drop(&mut self) {
         self.stop();
     }
@@ -285,20 +285,20 @@ mod tests {
 
     #[test]
     fn the_thread_serves_until_nothing_comes_and_then_sleeps_until_the_end() {
-        let (driver, counted) = (Driver::default(), Arc::<Counted>::default());
-        driver.start(counted.clone()).expect("a thread");
+        let (thread, counted) = (ProgressThread::default(), Arc::<Counted>::default());
+        thread.start(counted.clone()).expect("a thread");
         until(|| counted.sleeps.load(Ordering::SeqCst) == 1);
         assert_eq!(counted.turns.load(Ordering::SeqCst), 2);
-        driver.stop();
-        driver.stop();
-        assert!(!driver.is_running());
+        thread.stop();
+        thread.stop();
+        assert!(!thread.is_running());
     }
 
     #[test]
     fn fault_P3_the_thread_leaves_messages_to_a_caller_that_sleeps_until_one_comes() {
-        let (driver, counted) = (Driver::default(), Arc::<Counted>::default());
+        let (thread, counted) = (ProgressThread::default(), Arc::<Counted>::default());
         counted.callers.rest(|| {
-            driver.start(counted.clone()).expect("a thread");
+            thread.start(counted.clone()).expect("a thread");
             until(|| counted.asides.load(Ordering::SeqCst) > 2);
             assert_eq!(counted.turns.load(Ordering::SeqCst), 0, "the caller serves");
         });
