@@ -127,6 +127,14 @@ fn a_compiler_of_fortran_loads_no_local_variable_before_the_quiet() {
     }
 }
 
+/// Arrays with more elements than a default INTEGER counts keep their bytes, and are freed.
+#[test]
+fn fortran_arrays_of_more_than_2_gi_elements_are_reallocated_and_freed() {
+    let executable = program("huge_array.f90");
+    let ended = Job::new("-n 1").env("SHMEM_SYMMETRIC_SIZE", "9G").run(&executable, [""; 0]).expect(0);
+    assert_eq!(ended.stdout, "ok\n", "{ended}");
+}
+
 /// Cray's Fortran names without a type are generic interfaces of the module `shmemx`.
 #[test]
 fn fault_C6_fortran_has_generics_by_type() {

@@ -31,6 +31,20 @@ fn fault_M4_a_negative_stride_stays_inside_of_symmetric_memory() {
     }
 }
 
+#[test]
+fn a_variable_of_a_shared_library_is_named_with_its_library() {
+    let library = program_with("library_variable.c", &["-DIN_LIBRARY", "-shared", "-fPIC"]);
+    let program = program_with("library_variable.c", &[library.to_str().expect("a path of letters")]);
+    let file = library.file_name().expect("it is a file").to_string_lossy();
+    let ended = Job::new("-n 2").run(&program, [""; 0]).expect(1);
+    ended.says(&[
+        "shmem_long_g",
+        "is not symmetric memory",
+        &format!("in the library {file}"),
+        "link that library statically",
+    ]);
+}
+
 /// The program whose members make different calls, compiled once.
 static MISMATCH: LazyLock<PathBuf> = LazyLock::new(|| program_with("mismatch.c", &["-pthread"]));
 

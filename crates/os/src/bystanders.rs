@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 
-use crate::{interrupts, kernel_text};
+use crate::{interrupts, kernel_text, library};
 
 /// A thread of this process: its number and when it began, so that a reused number is another thread.
 pub type Thread = (u32, u64);
@@ -97,19 +97,12 @@ fn is_harmless(signal: libc::c_int) -> bool {
     if signal == libc::SIGINT && interrupts::only_end_calls() {
         return true;
     }
-    // SAFETY: all-zero is an action, and all-zero is an answer of dladdr; both calls write only to what is passed.
-    let file = unsafe {
+    // SAFETY: all-zero is an action, and the call writes only to it.
+    let handler = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        let mut place: libc::Dl_info = std::mem::zeroed();
-        let is_known = libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
-            && libc::dladdr(action.sa_sigaction as *const libc::c_void, &raw mut place) != 0
-            && !place.dli_fname.is_null();
-        if !is_known {
-            return false;
-        }
-        std::ffi::CStr::from_ptr(place.dli_fname).to_string_lossy().into_owned()
+        (libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0).then_some(action.sa_sigaction)
     };
-    let name = file.rsplit('/').next().unwrap_or_default();
+    let name = handler.and_then(library::name_at).unwrap_or_default();
     HARMLESS.iter().any(|library| name.starts_with(library))
 }
 

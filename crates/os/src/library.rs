@@ -120,6 +120,37 @@ fn of_loaded(file: &str, name: &CStr) -> Option<NonNull<c_void>> {
     })
 }
 
+/// The loader's knowledge of an address in use.
+fn at(address: usize) -> Option<libc::Dl_info> {
+    // SAFETY: all-zero is an answer of dladdr, which writes only to it.
+    unsafe {
+        let mut place: libc::Dl_info = std::mem::zeroed();
+        (libc::dladdr(address as *const c_void, &raw mut place) != 0).then_some(place)
+    }
+}
+
+/// Where the executable or library is loaded that has its code or variables at an address.
+pub fn base_at(address: usize) -> Option<usize> {
+    at(address).map(|place| place.dli_fbase as usize)
+}
+
+/// The name of its file.
+pub fn name_at(address: usize) -> Option<String> {
+    let path = at(address)?.dli_fname;
+    if path.is_null() {
+        return None;
+    }
+    // SAFETY: a string of the loader, which lives while the library is loaded: the address is in use.
+    let path = unsafe { CStr::from_ptr(path) }.to_string_lossy();
+    path.rsplit('/').next().map(str::to_owned)
+}
+
+/// Where the executable is loaded.
+pub fn executable_base() -> Option<usize> {
+    // SAFETY: reads the auxiliary vector of this process; the entry exists on Linux, and is an address in the executable.
+    base_at(unsafe { libc::getauxval(libc::AT_ENTRY) as usize })
+}
+
 /// Whether a library of MPI in this process has been finalized. `false`: there is none, or it goes on.
 pub fn mpi_is_finalized() -> bool {
     const NAME: &CStr = c"MPI_Finalized";

@@ -3,6 +3,8 @@
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
 
+use crate::library;
+
 /// The unwinder's own state.
 #[repr(C)]
 struct Unwinding {
@@ -33,8 +35,8 @@ struct FoundFrames<'a> {
 #[inline(never)]
 pub fn callers<const N: usize>() -> [usize; N] {
     let mut frames = [0; N];
-    let own = object_of(callers::<N> as *const () as usize);
-    let skipped = own.filter(|own| object_of(main_program()) != Some(*own));
+    let own = library::base_at(callers::<N> as *const () as usize);
+    let skipped = own.filter(|own| library::executable_base() != Some(*own));
     let mut found = FoundFrames { frames: &mut frames, count: 0, skipped };
     // SAFETY: the unwinder calls `step` with a state of its own and with the pointer it was given, while `found` is alive.
     unsafe { _Unwind_Backtrace(step, (&raw mut found).cast()) };
@@ -50,7 +52,7 @@ extern "C" fn step(unwinding: *mut Unwinding, found: *mut c_void) -> c_int {
         return STOP;
     }
     // A return address is behind the call, which may end its function.
-    if found.skipped.is_none() || object_of(address - 1) != found.skipped {
+    if found.skipped.is_none() || library::base_at(address - 1) != found.skipped {
         found.frames[found.count] = address;
         found.count += 1;
     }
@@ -89,21 +91,6 @@ extern "C" fn outward(unwinding: *mut Unwinding, search: *mut c_void) -> c_int {
     STOP
 }
 
-/// An address in the executable.
-fn main_program() -> usize {
-    // SAFETY: reads the auxiliary vector of this process; the entry exists on Linux.
-    unsafe { libc::getauxval(libc::AT_ENTRY) as usize }
-}
-
-/// Where the object that holds an address is loaded.
-fn object_of(address: usize) -> Option<usize> {
-    // SAFETY: all-zero is an answer of dladdr, which writes only to it.
-    unsafe {
-        let mut place: libc::Dl_info = std::mem::zeroed();
-        (libc::dladdr(address as *const c_void, &raw mut place) != 0).then_some(place.dli_fbase as usize)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +99,7 @@ mod tests {
     fn a_stack_has_frames_of_this_program() {
         let frames = callers::<8>();
         assert!(frames.iter().take(3).all(|frame| *frame != 0), "{frames:x?}");
-        assert_eq!(object_of(frames[0]), object_of(main_program()));
+        assert_eq!(library::base_at(frames[0]), library::executable_base());
     }
 
     #[inline(never)]

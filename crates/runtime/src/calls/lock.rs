@@ -86,10 +86,17 @@ impl<H: Half> Variable<H> {
 
     #[cold]
     fn overwritten(&self, owner: u32) -> ! {
+        let fix = "look for a transfer that ends beyond its object, and set locks to zero before their first use";
+        let has_threads = state::current().is_some_and(|life| life.thread_level == threads::MULTIPLE);
+        let threads = if has_threads {
+            ". A lock belongs to a PE: two threads of one PE must not ask for it at once"
+        } else {
+            ""
+        };
         errors::fail(
             &oxshmem_base::Error::new(format!("{}: the lock at {:#x} is overwritten", self.call, self.own))
                 .because(format!("it names PE {} as the next owner, which does not exist", i64::from(owner) - 1))
-                .fix("look for a transfer that ends beyond its object, and set locks to zero before their first use"),
+                .fix(format!("{fix}{threads}")),
         )
     }
 }

@@ -45,6 +45,12 @@ pub(super) fn unshared(call: &str) -> String {
     format!("run one program with one value of SHMEM_STATICS on all PEs, or pass memory of {heap}")
 }
 
+/// For a variable of a shared library.
+pub(super) fn of_library(call: &str) -> String {
+    let heap = if is_fortran(call) { "SHPALLOC" } else { "shmem_malloc" };
+    format!("link that library statically (a file *.a, or its sources), or pass memory of {heap}")
+}
+
 /// For the number of a PE that does not exist.
 pub(super) fn no_such_pe(call: &str, pe: c_int) -> String {
     let fix = "pass a PE number of that team";

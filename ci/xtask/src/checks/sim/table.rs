@@ -53,7 +53,7 @@ pub(super) const FAULTS: &[&str] = &[
 pub(super) const NOT_FAULTS: &[(&str, &str)] = &[
     (
         "its mistakes end the job",
-        "dead_handles first_hours gaps guards handles_of_nothing mismatch named_lines newcomer null_arrays \
+        "dead_handles first_hours gaps guards handles_of_nothing library_variable mismatch named_lines newcomer null_arrays \
          other_blocks posted private_arrays same_error splits stack_dest student wrapping_sizes",
     ),
     (

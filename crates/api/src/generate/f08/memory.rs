@@ -170,7 +170,7 @@ fn of_type(&FortranType { name, declaration, .. }: &FortranType) -> String {
         "\n    function target_{name}(array) result(address)\n        {declaration}, pointer, intent(in) :: array(..)\n        \
          type(c_ptr) :: address\n        address = c_null_ptr\n        select rank (array)\n{}        end select\n    end function\n",
         ranks(|rank| {
-            let exists = if rank == 0 { "" } else { "if (size(array) > 0) " };
+            let exists = if rank == 0 { "" } else { "if (size(array, kind=c_size_t) > 0) " };
             format!("if (associated(array)) then\n                {exists}address = c_loc(array)\n            end if")
         })
     );

@@ -1,6 +1,7 @@
 //! The message about an address at which no symmetric object lies.
 
 use oxshmem_base::{Error, size};
+use oxshmem_os::library;
 
 use super::{fail, longer_than_memory};
 use crate::diagnosis::remedy;
@@ -64,6 +65,11 @@ pub(crate) fn not_symmetric(call: &str, argument: &str, address: usize, bytes: u
         let error =
             error.because("it is a static variable, and another PE of this node does not share its static variables");
         fail(&error.fix(remedy::unshared(call)))
+    } else if let Some(library) = library_of(address) {
+        let error = error.because(format!(
+            "it lies in the library {library}, and of static variables only those of the program itself are symmetric"
+        ));
+        fail(&error.fix(remedy::of_library(call)))
     } else {
         error.because("it is neither in the symmetric heap nor a static variable of the program")
     };
@@ -82,6 +88,12 @@ fn is_of_another_pe(address: usize) -> bool {
 /// Whether an address lies before the static variables in the executable, where its constants and its code are.
 fn is_constant(address: usize) -> bool {
     oxshmem_os::statics::executable().is_some_and(|own| (own.bias..own.statics.0).contains(&address))
+}
+
+/// The shared library that has its variables or constants at an address.
+fn library_of(address: usize) -> Option<String> {
+    let base = library::base_at(address)?;
+    library::name_at(address).filter(|_| Some(base) != library::executable_base())
 }
 
 /// Whether an address lies in static variables that this PE shares. They are symmetric if all PEs of the node share theirs.
