@@ -1,7 +1,8 @@
 //! The runtime behind the API: that of the process, or, in tests, the PE that this thread is in a world of threads.
 //!
-//! The calls have the names and the signatures of the runtime's. [`threads::here`] says `None` without looking in
-//! builds without debug assertions, so that what is left of each is the runtime's call.
+//! The calls have the names and the signatures of the runtime's. An unsafe one asks its caller for the promises of the runtime's call of its
+//! name, and no others. [`threads::here`] says `None` without looking in builds without debug assertions, so that what is left of each is
+//! the runtime's call.
 
 pub(crate) mod detector;
 
@@ -83,8 +84,6 @@ macro_rules! calls {
         pub(crate) mod $module {
             use super::*;
             $(
-                /// # Safety
-                /// As for the runtime's call of this name.
                 #[inline(always)]
                 #[cfg_attr(feature = "race", track_caller)]
                 pub(crate) unsafe fn $name<$($generic: $bound),*>($($argument: $type),*) $(-> $result)? {
@@ -261,8 +260,6 @@ calls! {
 /// The collectives, whose messages name the routine.
 macro_rules! collectives {
     ($($name:ident $bound:path, ($($argument:ident: $type:ty),*);)*) => {$(
-        /// # Safety
-        /// As for the runtime's call of this name.
         #[inline(always)]
         #[cfg_attr(feature = "race", track_caller)]
         pub(crate) unsafe fn $name<T: Plain + $bound>(
@@ -328,8 +325,6 @@ pub(crate) mod binding {
         }
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn finalize() {
         match threads::here() {
             // SAFETY: the caller promises that this is the last call of the PE, as the runtime asks.
@@ -339,8 +334,6 @@ pub(crate) mod binding {
         }
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     #[cfg_attr(feature = "race", track_caller)]
     pub(crate) unsafe fn allocate(call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
         match threads::here() {
@@ -366,8 +359,6 @@ pub(crate) mod binding {
         }
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     #[inline(always)]
     pub(crate) unsafe fn exchange(
         team: TeamHandle,
@@ -386,7 +377,7 @@ pub(crate) mod binding {
     }
 
     /// # Safety
-    /// As above. In a world of threads no PE writes into the memory of others.
+    /// As for the runtime's call. In a world of threads no PE writes into the memory of others.
     #[inline(always)]
     pub(crate) unsafe fn agree_on_destination(team: TeamHandle, call: &'static str, dest: *const u8, bytes: usize) {
         if threads::here().is_none() {

@@ -1,8 +1,8 @@
 //! The runtime's calls once more, each with a report to the race detector (feature `race`).
 //!
-//! They have the names and the signatures of the runtime's, so that [`crate::backend`] uses either set. What is told of each is what
-//! `crates/api/src/generate/race/hooks.rs` has for the call in C. A place is told by the address of the caller's [`Location`], which is a
-//! constant of the program and needs no debug information.
+//! They have the names, the signatures and the promises of the runtime's, so that [`crate::backend`] uses either set. What is told of
+//! each is what `crates/api/src/generate/race/hooks.rs` has for the call in C. A place is told by the address of the caller's
+//! [`Location`], which is a constant of the program and needs no debug information.
 //!
 //! The threads of a PE count as one: the detector does not see the locks of Rust's library, by which they may order what they do.
 

@@ -56,8 +56,6 @@ pub(crate) mod amo {
 
     macro_rules! updates {
         ($($name:ident[$bound:ident]($($argument:ident)?);)*) => {$(
-            /// # Safety
-            /// As for the runtime's call of this name.
             #[track_caller]
             pub(crate) unsafe fn $name<V: Via, T: $bound>(via: V, dest: *mut T, $($argument: T,)? pe: c_int) {
                 update(via, dest, pe);
@@ -78,8 +76,6 @@ pub(crate) mod amo {
 
     macro_rules! fetches {
         ($($name:ident $nbi:ident[$bound:ident]($($argument:ident),*);)*) => {$(
-            /// # Safety
-            /// As for the runtime's call of this name.
             #[track_caller]
             pub(crate) unsafe fn $name<V: Via, T: $bound>(via: V, dest: *mut T, $($argument: T,)* pe: c_int) -> T {
                 begin_fetch(via, dest, pe, UPDATES);
@@ -89,8 +85,6 @@ pub(crate) mod amo {
                 old
             }
 
-            /// # Safety
-            /// As for the runtime's call of this name.
             #[track_caller]
             pub(crate) unsafe fn $nbi<V: Via, T: $bound>(
                 via: V, result: *mut T, dest: *mut T, $($argument: T,)* pe: c_int,
@@ -112,8 +106,6 @@ pub(crate) mod amo {
         fetch_xor fetch_xor_nbi[AtomicInteger](value);
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     #[track_caller]
     pub(crate) unsafe fn fetch<V: Via, T: AtomicValue>(via: V, source: *const T, pe: c_int) -> T {
         begin_fetch(via, source, pe, 0);
@@ -123,8 +115,6 @@ pub(crate) mod amo {
         value
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     #[track_caller]
     pub(crate) unsafe fn fetch_nbi<V: Via, T: AtomicValue>(via: V, result: *mut T, source: *const T, pe: c_int) {
         begin_fetch_nbi(via, result, source, pe, 0);
@@ -132,8 +122,6 @@ pub(crate) mod amo {
         unsafe { calls::fetch_nbi(via, result, source, pe) }
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     #[track_caller]
     pub(crate) unsafe fn store<T: AtomicValue>(call: &'static str, own: *mut T, value: T) {
         update(InWorld(call), own, init::my_pe());
@@ -148,16 +136,12 @@ pub(crate) mod p2p {
     use super::*;
     use crate::told::seen;
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn wait_until<T: AtomicValue>(ivar: *mut T, cmp: c_int, value: T) {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         unsafe { calls::wait_until(ivar, cmp, value) }
         seen(ivar as usize, size_of::<T>());
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn test<T: AtomicValue>(ivar: *mut T, cmp: c_int, value: T) -> c_int {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         let holds = unsafe { calls::test(ivar, cmp, value) };
@@ -187,8 +171,6 @@ pub(crate) mod p2p {
     /// The calls about many variables: with one value, and with one for each.
     macro_rules! sets {
         ($($wait_all:ident $wait_any:ident $wait_some:ident $test_all:ident $test_any:ident $test_some:ident $value:ty;)*) => {$(
-            /// # Safety
-            /// As for the runtime's call of this name.
             pub(crate) unsafe fn $wait_all<T: AtomicValue>(
                 ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, value: $value,
             ) {
@@ -198,8 +180,6 @@ pub(crate) mod p2p {
                 unsafe { seen_all(ivars, nelems, status) }
             }
 
-            /// # Safety
-            /// As for the runtime's call of this name.
             pub(crate) unsafe fn $test_all<T: AtomicValue>(
                 ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, value: $value,
             ) -> c_int {
@@ -219,8 +199,6 @@ pub(crate) mod p2p {
             sets! { @some $test_some $value }
         )*};
         (@any $name:ident $value:ty) => {
-            /// # Safety
-            /// As for the runtime's call of this name.
             pub(crate) unsafe fn $name<T: AtomicValue>(
                 ivars: *mut T, nelems: usize, status: *const c_int, cmp: c_int, value: $value,
             ) -> usize {
@@ -238,8 +216,6 @@ pub(crate) mod p2p {
             }
         };
         (@some $name:ident $value:ty) => {
-            /// # Safety
-            /// As for the runtime's call of this name.
             pub(crate) unsafe fn $name<T: AtomicValue>(
                 ivars: *mut T, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, value: $value,
             ) -> usize {

@@ -28,8 +28,6 @@ pub(crate) mod order {
 
     use super::*;
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn fence<V: Via>(via: V) {
         if is_told() {
             detector::race_fence(context_of(via));
@@ -38,8 +36,6 @@ pub(crate) mod order {
         unsafe { calls::fence(via) }
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn quiet<V: Via>(via: V) {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         unsafe { calls::quiet(via) }
@@ -48,8 +44,6 @@ pub(crate) mod order {
         }
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn pe_quiet<V: Via>(via: V, target_pes: *const c_int, n: usize) {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         unsafe { calls::pe_quiet(via, target_pes, n) }
@@ -59,15 +53,11 @@ pub(crate) mod order {
         }
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn barrier_all() {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         of_world(true, || unsafe { calls::barrier_all() });
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn sync_all() {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         of_world(false, || unsafe { calls::sync_all() });
@@ -81,8 +71,6 @@ pub(crate) mod lock {
 
     use super::*;
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn set_lock(lock: *mut c_long) {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         unsafe { calls::set_lock(lock) }
@@ -91,8 +79,6 @@ pub(crate) mod lock {
         }
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn test_lock(lock: *mut c_long) -> c_int {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         let busy = unsafe { calls::test_lock(lock) };
@@ -102,8 +88,6 @@ pub(crate) mod lock {
         busy
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn clear_lock(lock: *mut c_long) {
         if is_told() {
             detector::race_unlocking(lock as usize);
@@ -118,8 +102,6 @@ pub(crate) mod memory {
 
     use super::*;
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn free(call: &'static str, ptr: *mut c_void) {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         of_world(true, || unsafe { calls::free(call, ptr) });
@@ -136,8 +118,6 @@ pub(crate) mod context {
 
     use super::*;
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn destroy(context: ContextHandle) {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         unsafe { calls::destroy(context) }
@@ -157,15 +137,11 @@ pub(crate) mod team {
 
     use super::*;
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn sync(team: TeamHandle) -> c_int {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         of_team(team, || unsafe { calls::sync(team) })
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn split_strided(
         parent: TeamHandle,
         start: c_int,
@@ -185,8 +161,6 @@ pub(crate) mod team {
         status
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn split_2d(
         parent: TeamHandle,
         xrange: c_int,
@@ -207,8 +181,6 @@ pub(crate) mod team {
         status
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn destroy(team: TeamHandle) {
         if is_told() {
             detector::race_team_ends(named(team));
@@ -253,8 +225,6 @@ pub(crate) mod collective {
         ($(
             $begin:ident $name:ident$(<$op:ident>)?($($argument:ident: $type:ty),*) |$team:ident| $written:expr, $read:expr;
         )*) => {$(
-            /// # Safety
-            /// As for the runtime's call of this name.
             #[track_caller]
             pub(crate) unsafe fn $name<T: 'static $(+ Operand<$op>)?>(
                 name: &'static str, $team: TeamHandle, dest: *mut T, source: *const T, $($argument: $type),*
@@ -283,8 +253,6 @@ pub(crate) mod collective {
         scan_started sum_exscan<Sum>(nelems: usize) |team| nelems, nelems;
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     #[track_caller]
     pub(crate) unsafe fn broadcast<T: 'static>(
         name: &'static str,
@@ -304,8 +272,6 @@ pub(crate) mod collective {
         status
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     #[track_caller]
     pub(crate) unsafe fn alltoalls<T: 'static>(
         name: &'static str,
@@ -350,8 +316,6 @@ pub(crate) mod binding {
         calls::init(requested)
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn finalize() {
         let meeting = detector::race_ending();
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
@@ -359,8 +323,6 @@ pub(crate) mod binding {
         detector::race_ended(meeting);
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     #[track_caller]
     pub(crate) unsafe fn allocate(call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
@@ -369,8 +331,6 @@ pub(crate) mod binding {
         Ok(block)
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn exchange(
         team: TeamHandle,
         call: &'static str,

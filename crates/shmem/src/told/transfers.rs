@@ -27,8 +27,6 @@ fn transfer(via: impl Via, dest: usize, source: usize, len: usize, pe: c_int, wa
 /// The transfers of elements that lie one behind the other.
 macro_rules! contiguous {
     ($($name:ident $way:ident $nonblocking:ident $(-> $result:ty)?;)*) => {$(
-        /// # Safety
-        /// As for the runtime's call of this name.
         #[track_caller]
         pub(crate) unsafe fn $name<V: Via, T: Plain>(
             via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int,
@@ -43,8 +41,6 @@ macro_rules! contiguous {
 /// Those of blocks that lie apart.
 macro_rules! blocks {
     ($($name:ident $way:ident ($($block:ident)?);)*) => {$(
-        /// # Safety
-        /// As for the runtime's call of this name.
         #[track_caller]
         pub(crate) unsafe fn $name<V: Via, T: Plain>(
             via: V, dest: *mut T, source: *const T, dst: isize, sst: isize, $($block: usize,)? count: usize, pe: c_int,
@@ -70,8 +66,6 @@ pub(crate) mod rma {
 
     use super::*;
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     #[track_caller]
     pub(crate) unsafe fn p<V: Via, T: Plain>(via: V, dest: *mut T, value: T, pe: c_int) {
         transfer(via, dest as usize, 0, size_of::<T>(), pe, PUT, WAITS);
@@ -79,8 +73,6 @@ pub(crate) mod rma {
         unsafe { calls::p(via, dest, value, pe) }
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     #[track_caller]
     pub(crate) unsafe fn g<V: Via, T: Plain>(via: V, source: *const T, pe: c_int) -> T {
         transfer(via, 0, source as usize, size_of::<T>(), pe, GET, WAITS);
@@ -116,8 +108,6 @@ pub(crate) mod signal {
 
     macro_rules! puts {
         ($($name:ident $nonblocking:ident;)*) => {$(
-            /// # Safety
-            /// As for the runtime's call of this name.
             #[track_caller]
             pub(crate) unsafe fn $name<V: Via, T: Plain>(
                 via: V, dest: *mut T, source: *const T, nelems: usize, sig_addr: *mut u64, signal: u64, sig_op: c_int,
@@ -143,8 +133,6 @@ pub(crate) mod signal {
 
     macro_rules! updates {
         ($($name:ident)*) => {$(
-            /// # Safety
-            /// As for the runtime's call of this name.
             #[track_caller]
             pub(crate) unsafe fn $name<V: Via>(via: V, sig_addr: *mut u64, signal: u64, pe: c_int) {
                 if is_told() {
@@ -159,8 +147,6 @@ pub(crate) mod signal {
 
     updates! { signal_set signal_add }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn signal_fetch(sig_addr: *const u64) -> u64 {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         let value = unsafe { calls::signal_fetch(sig_addr) };
@@ -168,8 +154,6 @@ pub(crate) mod signal {
         value
     }
 
-    /// # Safety
-    /// As for the runtime's call of this name.
     pub(crate) unsafe fn signal_wait_until(sig_addr: *mut u64, cmp: c_int, value: u64) -> u64 {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
         let value = unsafe { calls::signal_wait_until(sig_addr, cmp, value) };
