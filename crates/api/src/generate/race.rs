@@ -103,7 +103,7 @@ impl Routine {
         text += &format!(
             "\n{{\n    if (race_depth++ == 0 && __atomic_load_n(&race_threaded, __ATOMIC_RELAXED))\n        race_called(AT({number}));\n"
         );
-        for statements in [&self.fill(before, number), &call, &self.fill(after, number)] {
+        for statements in [&self.fill(&before, number), &call, &self.fill(&after, number)] {
             if !statements.is_empty() {
                 text += &format!("    {statements}\n");
             }

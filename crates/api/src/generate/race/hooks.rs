@@ -1,16 +1,18 @@
 //! The calls to the race detector before and after each routine.
 
-/// The statements around the library's routine. `$name` is the value of an argument, `&name` the address that it holds; `$size`,
-/// `$ctx` and `$result` say themselves, `$floating` is the bit of floating-point types, `AT` is the call site.
+/// The statements around the library's routines of these names. `$name` is the value of an argument, `&name` the address that it holds;
+/// `$size`, `$ctx` and `$result` say themselves, `$floating` is the bit of floating-point types, `AT` is the call site. `$meet` begins a
+/// meeting of the `$members` of a team or an active set.
 const HOOKS: &[(&str, &str, &str)] = &[
-    ("init::init", "race_prepare();", "race_begin();"),
+    ("init::init init::start_pes", "race_prepare();", "race_begin();"),
     ("init::init_thread", "race_prepare();", "if ($result == 0) race_begin();"),
-    ("init::start_pes", "race_prepare();", "race_begin();"),
     ("init::finalize", "race_unbegun(); uint64_t meeting = race_ending();", "race_ended(meeting);"),
     ("init::global_exit", "RACE_ENDS(status);", ""),
-    ("memory::malloc", ENTER_IF_SIZE, "race_leave(meeting); race_allocated($result, $bytes, AT);"),
-    ("memory::malloc_with_hints", ENTER_IF_SIZE, "race_leave(meeting); race_allocated($result, $bytes, AT);"),
-    ("memory::align", ENTER_IF_SIZE, "race_leave(meeting); race_allocated($result, $bytes, AT);"),
+    (
+        "memory::malloc memory::malloc_with_hints memory::align",
+        "uint64_t meeting = $bytes ? race_enter_world(1) : 0;",
+        "race_leave(meeting); race_allocated($result, $bytes, AT);",
+    ),
     (
         "memory::calloc",
         "uint64_t meeting = $count && $bytes ? race_enter_world(1) : 0;",
@@ -65,52 +67,53 @@ const HOOKS: &[(&str, &str, &str)] = &[
     ),
     ("signal::put_signal", "race_put_signal($ctx, &dest, &source, $nelems * $size, &sig_addr, $pe, 0, AT);", ""),
     ("signal::put_signal_nbi", "race_put_signal($ctx, &dest, &source, $nelems * $size, &sig_addr, $pe, 1, AT);", ""),
-    ("signal::signal_set", "race_update($ctx, &sig_addr, 8, $pe, 0, AT);", ""),
-    ("signal::signal_add", "race_update($ctx, &sig_addr, 8, $pe, 0, AT);", ""),
-    ("signal::signal_fetch", "", "race_wait(&sig_addr, 8);"),
-    ("signal::signal_wait_until", "", "race_wait(&sig_addr, 8);"),
-    ("amo::set", UPDATE, ""),
-    ("amo::add", UPDATE, ""),
-    ("amo::inc", UPDATE, ""),
-    ("amo::and", UPDATE, ""),
-    ("amo::or", UPDATE, ""),
-    ("amo::xor", UPDATE, ""),
+    ("signal::signal_set signal::signal_add", "race_update($ctx, &sig_addr, 8, $pe, 0, AT);", ""),
+    ("signal::signal_fetch signal::signal_wait_until", "", "race_wait(&sig_addr, 8);"),
+    (
+        "amo::set amo::add amo::inc amo::and amo::or amo::xor",
+        "race_update($ctx, &dest, $size, $pe, $floating, AT);",
+        "",
+    ),
     ("amo::fetch", "race_fetch($ctx, &source, $size, $pe, $floating, AT);", "race_fetched($ctx, &source, $size, $pe);"),
-    ("amo::swap", FETCH, FETCHED),
-    ("amo::compare_swap", FETCH, FETCHED),
-    ("amo::fetch_add", FETCH, FETCHED),
-    ("amo::fetch_inc", FETCH, FETCHED),
-    ("amo::fetch_and", FETCH, FETCHED),
-    ("amo::fetch_or", FETCH, FETCHED),
-    ("amo::fetch_xor", FETCH, FETCHED),
+    (
+        "amo::swap amo::compare_swap amo::fetch_add amo::fetch_inc amo::fetch_and amo::fetch_or amo::fetch_xor",
+        "race_fetch($ctx, &dest, $size, $pe, RACE_UPDATES | $floating, AT);",
+        "race_fetched($ctx, &dest, $size, $pe);",
+    ),
     (
         "amo::fetch_nbi",
         "race_fetch($ctx, &source, $size, $pe, RACE_NONBLOCKING | $floating, AT); race_fill($ctx, &fetch, $size, AT);",
         "",
     ),
-    ("amo::swap_nbi", FETCH_NBI, ""),
-    ("amo::compare_swap_nbi", FETCH_NBI, ""),
-    ("amo::fetch_add_nbi", FETCH_NBI, ""),
-    ("amo::fetch_inc_nbi", FETCH_NBI, ""),
-    ("amo::fetch_and_nbi", FETCH_NBI, ""),
-    ("amo::fetch_or_nbi", FETCH_NBI, ""),
-    ("amo::fetch_xor_nbi", FETCH_NBI, ""),
-    ("p2p::wait", "", "race_wait(&ivar, $size);"),
-    ("p2p::wait_until", "", "race_wait(&ivar, $size);"),
-    ("p2p::wait_until_all", "", WAIT_ALL),
-    ("p2p::wait_until_all_vector", "", WAIT_ALL),
-    ("p2p::wait_until_any", "", WAIT_ANY),
-    ("p2p::wait_until_any_vector", "", WAIT_ANY),
-    ("p2p::wait_until_some", "", WAIT_SOME),
-    ("p2p::wait_until_some_vector", "", WAIT_SOME),
+    (
+        "amo::swap_nbi amo::compare_swap_nbi amo::fetch_add_nbi amo::fetch_inc_nbi amo::fetch_and_nbi amo::fetch_or_nbi \
+         amo::fetch_xor_nbi",
+        "race_fetch($ctx, &dest, $size, $pe, RACE_UPDATES | RACE_NONBLOCKING | $floating, AT); \
+         race_fill($ctx, &fetch, $size, AT);",
+        "",
+    ),
     // Also a test that fails has seen the value: a loop may go on while the variable is what it was.
-    ("p2p::test", "", "race_wait(&ivar, $size);"),
-    ("p2p::test_all", "", TEST_ALL),
-    ("p2p::test_all_vector", "", TEST_ALL),
-    ("p2p::test_any", "", WAIT_ANY),
-    ("p2p::test_any_vector", "", WAIT_ANY),
-    ("p2p::test_some", "", WAIT_SOME),
-    ("p2p::test_some_vector", "", WAIT_SOME),
+    ("p2p::wait p2p::wait_until p2p::test", "", "race_wait(&ivar, $size);"),
+    ("p2p::wait_until_all p2p::wait_until_all_vector", "", "race_wait_all(ivars, $nelems, status, $size);"),
+    // Of several variables a test that fails does not say which one differs.
+    (
+        "p2p::test_all p2p::test_all_vector",
+        "",
+        "if ($result || $nelems == 1) race_wait_all(ivars, $nelems, status, $size);",
+    ),
+    // Without an answer the call has seen the values of all variables that are not left out. A wait has none of these then.
+    (
+        "p2p::wait_until_any p2p::wait_until_any_vector p2p::test_any p2p::test_any_vector",
+        "",
+        "if ($result == SIZE_MAX) race_wait_all(ivars, $nelems, status, $size); \
+         else race_wait_some(ivars, &$result, 1, $size);",
+    ),
+    (
+        "p2p::wait_until_some p2p::wait_until_some_vector p2p::test_some p2p::test_some_vector",
+        "",
+        "if ($result == 0) race_wait_all(ivars, $nelems, status, $size); \
+         else race_wait_some(ivars, indices, $result, $size);",
+    ),
     ("order::fence", "race_fence($ctx);", ""),
     ("order::quiet", "", "race_quiet($ctx);"),
     ("order::pe_quiet", "", "race_pe_quiet($ctx, target_pes, npes);"),
@@ -132,9 +135,8 @@ const HOOKS: &[(&str, &str, &str)] = &[
         "uint64_t meeting = race_enter_world(1); void *old = *ct;",
         "race_leave(meeting); race_freed(old);",
     ),
-    ("counting::get", "", "race_wait(ct, 8);"),
+    ("counting::get counting::wait", "", "race_wait(ct, 8);"),
     ("counting::set", "race_update(SHMEM_CTX_DEFAULT, ct, 8, pshmem_my_pe(), 0, AT);", ""),
-    ("counting::wait", "", "race_wait(ct, 8);"),
     ("counting::putmem", "race_put_signal(SHMEM_CTX_DEFAULT, &target, &source, $len, (uint64_t *)ct, $pe, 0, AT);", ""),
     (
         "counting::getmem",
@@ -142,62 +144,24 @@ const HOOKS: &[(&str, &str, &str)] = &[
          race_update(SHMEM_CTX_DEFAULT, ct, 8, $pe, 0, AT);",
         "",
     ),
-    ("lock::set_lock", "", "race_locked(&lock);"),
-    ("lock::clear_lock", "race_unlocking(&lock);", ""),
-    ("lock::test_lock", "", "if ($result == 0) race_locked(&lock);"),
-    ("fortran::set_lock", "", "race_locked(&lock);"),
-    ("fortran::clear_lock", "race_unlocking(&lock);", ""),
-    ("fortran::test_lock", "", "if ($result == 0) race_locked(&lock);"),
+    ("lock::set_lock fortran::set_lock", "", "race_locked(&lock);"),
+    ("lock::clear_lock fortran::clear_lock", "race_unlocking(&lock);", ""),
+    ("lock::test_lock fortran::test_lock", "", "if ($result == 0) race_locked(&lock);"),
     ("order::barrier_all", "uint64_t meeting = race_enter_world(1);", LEAVE),
     ("order::sync_all", "uint64_t meeting = race_enter_world(0);", LEAVE),
-    ("team::sync", "uint64_t meeting = race_enter_team(team, 0, -1);", LEAVE),
+    ("team::sync active_set::sync", "$meet", LEAVE),
     ("team_extension::barrier", "uint64_t meeting = race_enter_team(team, 1, -1);", LEAVE),
     (
         "active_set::barrier",
         "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 1, -1);",
         LEAVE,
     ),
-    ("active_set::sync", "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1);", LEAVE),
     (
         "collective::broadcast",
         "uint64_t meeting = race_enter_team(team, 0, PE_root); \
          race_use(&dest, $nelems * $size, &source, race_is_root_of(team, PE_root) ? $nelems * $size : 0, AT);",
         LEAVE,
     ),
-    ("collective::collect", TEAM_PLAIN, LEAVE),
-    (
-        "collective::fcollect",
-        "uint64_t meeting = race_enter_team(team, 0, -1); \
-         race_use(&dest, $nelems * $size * race_size(team), &source, $nelems * $size, AT);",
-        LEAVE,
-    ),
-    (
-        "collective::alltoall",
-        "uint64_t meeting = race_enter_team(team, 0, -1); \
-         race_use(&dest, $nelems * $size * race_size(team), &source, $nelems * $size * race_size(team), AT);",
-        LEAVE,
-    ),
-    (
-        "collective::alltoalls",
-        "uint64_t meeting = race_enter_team(team, 0, -1); \
-         race_use_strided(&dest, $dst * (long)$size, &source, $sst * (long)$size, $size, $nelems * race_size(team), AT);",
-        LEAVE,
-    ),
-    (
-        "collective::alltoallv",
-        "uint64_t meeting = race_enter_team(team, 0, -1); \
-         race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, race_size(team), 0, AT);",
-        "race_pieces(&target, (const size_t *)t_offsets, (const size_t *)t_sizes, race_size(team), 1, AT); \
-         race_leave(meeting);",
-    ),
-    (
-        "collective::alltoallv_packed",
-        "uint64_t meeting = race_enter_team(team, 0, -1); \
-         race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, race_size(team), 0, AT);",
-        PACKED,
-    ),
-    ("collective::sum_inscan", SCAN, LEAVE),
-    ("collective::sum_exscan", SCAN, LEAVE),
     (
         "active_set::broadcast",
         "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, $PE_root); \
@@ -205,39 +169,38 @@ const HOOKS: &[(&str, &str, &str)] = &[
          race_use(&dest, root ? 0 : $nelems * $size, &source, root ? $nelems * $size : 0, AT);",
         LEAVE,
     ),
-    ("active_set::collect", SET_PLAIN, LEAVE),
+    ("collective::collect active_set::collect", PLAIN, LEAVE),
     (
-        "active_set::fcollect",
-        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
-         race_use(&dest, $nelems * $size * (size_t)$PE_size, &source, $nelems * $size, AT);",
+        "collective::fcollect active_set::fcollect",
+        "$meet race_use(&dest, $nelems * $size * $members, &source, $nelems * $size, AT);",
         LEAVE,
     ),
     (
-        "active_set::alltoall",
-        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
-         race_use(&dest, $nelems * $size * (size_t)$PE_size, &source, $nelems * $size * (size_t)$PE_size, AT);",
+        "collective::alltoall active_set::alltoall",
+        "$meet race_use(&dest, $nelems * $size * $members, &source, $nelems * $size * $members, AT);",
         LEAVE,
     ),
     (
-        "active_set::alltoalls",
-        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
-         race_use_strided(&dest, $dst * (long)$size, &source, $sst * (long)$size, $size, $nelems * (size_t)$PE_size, AT);",
+        "collective::alltoalls active_set::alltoalls",
+        "$meet race_use_strided(&dest, $dst * (long)$size, &source, $sst * (long)$size, $size, $nelems * $members, AT);",
         LEAVE,
     ),
     (
-        "active_set::alltoallv",
-        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
-         race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, (size_t)$PE_size, 0, AT);",
-        "race_pieces(&target, (const size_t *)t_offsets, (const size_t *)t_sizes, (size_t)$PE_size, 1, AT); \
-         race_leave(meeting);",
+        "collective::alltoallv active_set::alltoallv",
+        "$meet race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, $members, 0, AT);",
+        "race_pieces(&target, (const size_t *)t_offsets, (const size_t *)t_sizes, $members, 1, AT); race_leave(meeting);",
     ),
     (
-        "active_set::alltoallv_packed",
-        "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
-         race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, (size_t)$PE_size, 0, AT);",
-        PACKED,
+        "collective::alltoallv_packed active_set::alltoallv_packed",
+        "$meet race_pieces(&source, (const size_t *)s_offsets, (const size_t *)s_sizes, $members, 0, AT);",
+        "race_use(&target, *t_size, 0, 0, AT); race_use(t_size, sizeof *t_size, 0, 0, AT); race_leave(meeting);",
     ),
-    ("request::sync", ENTER_TEAM, NO_ARRAYS),
+    (
+        "collective::sum_inscan collective::sum_exscan",
+        "uint64_t meeting = race_enter_scan(team); race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);",
+        LEAVE,
+    ),
+    ("request::sync", "$meet", NO_ARRAYS),
     ("request::barrier_all", "uint64_t meeting = race_enter_world(1);", NO_ARRAYS),
     (
         "request::broadcast",
@@ -245,60 +208,44 @@ const HOOKS: &[(&str, &str, &str)] = &[
         "race_requested(*request, meeting, &dest, $nelems * $size, \
          &source, race_is_root_of(team, PE_root) ? $nelems * $size : 0, AT);",
     ),
-    ("request::collect", ENTER_TEAM, ARRAYS),
+    ("request::collect", "$meet", ARRAYS),
     (
         "request::fcollect",
-        ENTER_TEAM,
-        "race_requested(*request, meeting, &dest, $nelems * $size * race_size(team), &source, $nelems * $size, AT);",
+        "$meet",
+        "race_requested(*request, meeting, &dest, $nelems * $size * $members, &source, $nelems * $size, AT);",
     ),
     (
         "request::alltoall",
-        ENTER_TEAM,
-        "race_requested(*request, meeting, &dest, $nelems * $size * race_size(team), \
-         &source, $nelems * $size * race_size(team), AT);",
+        "$meet",
+        "race_requested(*request, meeting, &dest, $nelems * $size * $members, &source, $nelems * $size * $members, AT);",
     ),
     ("request::test", UNDER_WAY, "if ($result == 0) race_request_over(over);"),
     ("request::wait", UNDER_WAY, "race_request_over(over);"),
 ];
 
-const ENTER_IF_SIZE: &str = "uint64_t meeting = $bytes ? race_enter_world(1) : 0;";
+/// A collective that reads and writes as many elements.
+const PLAIN: &str = "$meet race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);";
 const LEAVE: &str = "race_leave(meeting);";
-const UPDATE: &str = "race_update($ctx, &dest, $size, $pe, $floating, AT);";
-const FETCH: &str = "race_fetch($ctx, &dest, $size, $pe, RACE_UPDATES | $floating, AT);";
-const FETCH_NBI: &str = "race_fetch($ctx, &dest, $size, $pe, RACE_UPDATES | RACE_NONBLOCKING | $floating, AT); \
-                         race_fill($ctx, &fetch, $size, AT);";
-const FETCHED: &str = "race_fetched($ctx, &dest, $size, $pe);";
-const WAIT_ALL: &str = "race_wait_all(ivars, $nelems, status, $size);";
-// Of several variables a test that fails does not say which one differs.
-const TEST_ALL: &str = "if ($result || $nelems == 1) race_wait_all(ivars, $nelems, status, $size);";
-// Without an answer the call has seen the values of all variables that are not left out. A wait has none of these then.
-const WAIT_ANY: &str = "if ($result == SIZE_MAX) race_wait_all(ivars, $nelems, status, $size); \
-                        else race_wait_some(ivars, &$result, 1, $size);";
-const WAIT_SOME: &str = "if ($result == 0) race_wait_all(ivars, $nelems, status, $size); \
-                         else race_wait_some(ivars, indices, $result, $size);";
-const TEAM_PLAIN: &str = "uint64_t meeting = race_enter_team(team, 0, -1); \
-                          race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);";
-const SCAN: &str = "uint64_t meeting = race_enter_scan(team); \
-                    race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);";
-const SET_PLAIN: &str = "uint64_t meeting = race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1); \
-                         race_use(&dest, $nelems * $size, &source, $nelems * $size, AT);";
-const PACKED: &str =
-    "race_use(&target, *t_size, 0, 0, AT); race_use(t_size, sizeof *t_size, 0, 0, AT); race_leave(meeting);";
-const ENTER_TEAM: &str = "uint64_t meeting = race_enter_team(team, 0, -1);";
 const NO_ARRAYS: &str = "race_requested(*request, meeting, 0, 0, 0, 0, AT);";
 const ARRAYS: &str = "race_requested(*request, meeting, &dest, $nelems * $size, &source, $nelems * $size, AT);";
 const UNDER_WAY: &str = "shmem_req_h over = request ? *request : SHMEM_REQ_INVALID;";
 
 /// The hooks of a routine; reductions are alike.
-pub(super) fn hooks(function: &str) -> Option<(&'static str, &'static str)> {
-    if let Some((_, before, after)) = HOOKS.iter().find(|(name, ..)| *name == function) {
-        return Some((before, after));
-    }
-    match function {
-        _ if function.starts_with("collective::") && function.ends_with("_reduce") => Some((TEAM_PLAIN, LEAVE)),
-        _ if function.starts_with("request::") && function.ends_with("_reduce") => Some((ENTER_TEAM, ARRAYS)),
-        _ if function.starts_with("team_extension::") && function.ends_with("_to_all") => Some((TEAM_PLAIN, LEAVE)),
-        _ if function.ends_with("_to_all") => Some((SET_PLAIN, LEAVE)),
-        _ => None,
-    }
+pub(super) fn hooks(function: &str) -> Option<(String, String)> {
+    let row = HOOKS.iter().find(|(names, ..)| names.split(' ').any(|name| name == function));
+    let (before, after) = match row {
+        Some((_, before, after)) => (*before, *after),
+        None if function.starts_with("request::") && function.ends_with("_reduce") => ("$meet", ARRAYS),
+        None if function.ends_with("_reduce") || function.ends_with("_to_all") => (PLAIN, LEAVE),
+        None => return None,
+    };
+    let (meet, members) = if function.starts_with("active_set::") || function.starts_with("fortran::") {
+        ("race_enter_set($PE_start, $logPE_stride, $PE_size, pSync, 0, -1)", "(size_t)$PE_size")
+    } else {
+        ("race_enter_team(team, 0, -1)", "race_size(team)")
+    };
+    let filled = |statements: &str| {
+        statements.replace("$meet", &format!("uint64_t meeting = {meet};")).replace("$members", members)
+    };
+    Some((filled(before), filled(after)))
 }
