@@ -48,7 +48,7 @@ pub(super) fn files() -> Vec<File> {
     let symbols = symbols();
     let mut files = Vec::new();
     let mut modules = Vec::new();
-    for category in Category::ALL {
+    for category in Category::all() {
         let lines: String =
             symbols.iter().filter(|symbol| symbol.family.category == category && !symbol.in_c()).map(routine).collect();
         if lines.is_empty() {

@@ -83,7 +83,7 @@ pub(super) fn shmem() -> String {
     body += &constants();
     body += HANDLES;
     let mut routines = String::new();
-    for category in Category::ALL {
+    for category in Category::all() {
         let standard = |symbol: &&Symbol| {
             symbol.family.category == category && !matches!(symbol.status, Status::Compat | Status::Extension)
         };

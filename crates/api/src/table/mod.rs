@@ -39,57 +39,42 @@ pub enum Category {
     Extension,
 }
 
+/// All categories in the order of the header, which is that of [`Category`]: the name used in lists and for the exports file, and one
+/// sentence for the header.
+const CATEGORIES: [(Category, &str, &str); 17] = [
+    (Setup, "setup", "Start and end of the library, PE numbers, what can be reached."),
+    (Thread, "thread", "Start with a thread level."),
+    (Memory, "memory", "The symmetric heap; all calls are collective over the world."),
+    (Rma, "rma", "Put and get: one element, blocks, strided and block-strided, blocking and nonblocking."),
+    (Amo, "amo", "Atomic updates of one element."),
+    (Signal, "signal", "Puts that announce themselves, and signals alone."),
+    (P2p, "p2p", "Waiting for and testing symmetric variables of the calling PE."),
+    (Ordering, "ordering", "Order (fence) and completion (quiet) of earlier operations."),
+    (Context, "context", "Contexts: streams of operations that complete on their own."),
+    (Session, "session", "Hints about the operations to come on a context."),
+    (Lock, "lock", "Locks, first come first served."),
+    (Cache, "cache", "Cache control of old machines; these do nothing."),
+    (Sync, "sync", "Barriers and synchronisation."),
+    (Team, "team", "Teams: subsets of the PEs with numbers of their own."),
+    (Collective, "collective", "Broadcast, collect, exchange, reductions and scans."),
+    (Profiling, "profiling", "Control of profiling tools."),
+    (Extension, "extension", "Extensions."),
+];
+
 impl Category {
     /// All categories in the order of the header.
-    pub const ALL: [Category; 17] = [
-        Setup, Thread, Memory, Rma, Amo, Signal, P2p, Ordering, Context, Session, Lock, Cache, Sync, Team, Collective,
-        Profiling, Extension,
-    ];
+    pub fn all() -> impl Iterator<Item = Category> {
+        CATEGORIES.into_iter().map(|(category, ..)| category)
+    }
 
     /// The name used in lists and for the exports file.
     pub fn name(self) -> &'static str {
-        match self {
-            Setup => "setup",
-            Thread => "thread",
-            Memory => "memory",
-            Rma => "rma",
-            Amo => "amo",
-            Signal => "signal",
-            P2p => "p2p",
-            Ordering => "ordering",
-            Context => "context",
-            Session => "session",
-            Lock => "lock",
-            Cache => "cache",
-            Sync => "sync",
-            Team => "team",
-            Collective => "collective",
-            Profiling => "profiling",
-            Extension => "extension",
-        }
+        CATEGORIES[self as usize].1
     }
 
     /// One sentence for the header.
     pub fn summary(self) -> &'static str {
-        match self {
-            Setup => "Start and end of the library, PE numbers, what can be reached.",
-            Thread => "Start with a thread level.",
-            Memory => "The symmetric heap; all calls are collective over the world.",
-            Rma => "Put and get: one element, blocks, strided and block-strided, blocking and nonblocking.",
-            Amo => "Atomic updates of one element.",
-            Signal => "Puts that announce themselves, and signals alone.",
-            P2p => "Waiting for and testing symmetric variables of the calling PE.",
-            Ordering => "Order (fence) and completion (quiet) of earlier operations.",
-            Context => "Contexts: streams of operations that complete on their own.",
-            Session => "Hints about the operations to come on a context.",
-            Lock => "Locks, first come first served.",
-            Cache => "Cache control of old machines; these do nothing.",
-            Sync => "Barriers and synchronisation.",
-            Team => "Teams: subsets of the PEs with numbers of their own.",
-            Collective => "Broadcast, collect, exchange, reductions and scans.",
-            Profiling => "Control of profiling tools.",
-            Extension => "Extensions.",
-        }
+        CATEGORIES[self as usize].2
     }
 }
 
