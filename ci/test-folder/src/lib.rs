@@ -1,10 +1,11 @@
-//! Folders for the files of tests, and the words of a test that cannot run here.
+//! Folders for the files of tests, processes of a test's own, and the words of a test that cannot run here.
 #![forbid(unsafe_code)]
 
 use std::io::ErrorKind;
 use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder of one test, empty at first and gone at its end, however that comes.
@@ -60,9 +61,41 @@ impl Drop for TestFolder {
     }
 }
 
+/// Is set in a process that [`again`] starts.
+const AGAIN: &str = "OXSHMEM_TEST_AGAIN";
+
+/// Whether this process has one test to run, which has started it by [`again`].
+pub fn is_again() -> bool {
+    std::env::var_os(AGAIN).is_some()
+}
+
+/// The test of this thread once more, alone in a process of its own, where [`is_again`] is true. `before`: a program that executes the words
+/// behind its own, with its words; none of them starts the process as it is.
+pub fn again(before: &[&str]) -> Command {
+    let this = std::env::current_exe().expect("a test is in a file");
+    let mut words = before.iter().map(AsRef::as_ref).chain([this.as_os_str()]);
+    let mut command = Command::new(words.next().expect("the test at least"));
+    command.args(words).args([own_name().as_str(), "--exact", "--nocapture", "--test-threads=1"]).env(AGAIN, "1");
+    command
+}
+
+/// The name of the test of this thread: the harness gives it to the thread.
+fn own_name() -> String {
+    std::thread::current().name().unwrap_or("a test").to_owned()
+}
+
+/// Asserts that the test passes in the process that [`again`] has prepared.
+#[track_caller]
+pub fn passes(mut again: Command) {
+    let ended = again.output().expect("it starts");
+    let said = [ended.stdout, ended.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+    // A name that no test has would be a success, too.
+    assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+}
+
 /// Says why the test of this thread, or a part of it, is not run, in the way that the counts of the checks understand.
 pub fn not_run(why: impl std::fmt::Display) {
-    println!("not run: {}: {why}", std::thread::current().name().unwrap_or("a test"));
+    println!("not run: {}: {why}", own_name());
 }
 
 #[cfg(test)]

@@ -227,16 +227,13 @@ mod tests {
 
     #[test]
     fn a_standard_stream_that_leads_to_a_file_goes_on_there() {
-        const AGAIN: &str = "OUTPUT_TEST";
         let (place, user) = place("stream");
-        if std::env::var_os(AGAIN).is_some() {
+        if oxshmem_test_folder::is_again() {
             return write(Path::new("/dev/stdout"), "report", user).unwrap();
         }
         let file = place.join("file");
-        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-        again.args(["output::tests::a_standard_stream_that_leads_to_a_file_goes_on_there", "--exact", "--nocapture"]);
-        again.env(AGAIN, "1").stdout(File::create(&file).unwrap());
-        assert!(again.status().unwrap().success());
+        let mut again = oxshmem_test_folder::again(&[]);
+        assert!(again.stdout(File::create(&file).unwrap()).status().unwrap().success());
         let text = fs::read_to_string(&file).unwrap();
         assert!(text.contains("running 1 test") && text.contains("report"), "{text}");
     }

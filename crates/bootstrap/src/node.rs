@@ -306,6 +306,7 @@ fn refuse(guests: &[UnixStream], error: &io::Error) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oxshmem_test_folder::{again, is_again, passes};
     use std::io::Write;
 
     #[test]
@@ -353,8 +354,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_open_files_that_is_too_low_for_the_pes_is_raised() {
-        const CHILD: &str = "OXSHMEM_FEW_FILES_TEST";
-        if std::env::var_os(CHILD).is_some() {
+        if is_again() {
             let before = descriptors::limit();
             make_room(1, 1);
             assert_eq!((before, descriptors::limit()), (80, 80), "it is enough for one PE");
@@ -362,13 +362,7 @@ mod tests {
             assert!(descriptors::limit() >= 120, "{} files", descriptors::limit());
             return;
         }
-        let mut child = std::process::Command::new("/bin/sh");
-        child.args(["-c", "ulimit -S -n 80 && exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
-        let name = "node::tests::a_limit_of_open_files_that_is_too_low_for_the_pes_is_raised";
-        child.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
-        let ended = child.output().unwrap();
-        let said = [ended.stdout, ended.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
-        assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+        passes(again(&["/bin/sh", "-c", "ulimit -S -n 80 && exec \"$0\" \"$@\""]));
     }
 
     #[test]

@@ -218,6 +218,7 @@ fn message(part: &mut libc::iovec) -> libc::msghdr {
 mod tests {
     use super::*;
     use crate::{Pages, SharedMemory};
+    use oxshmem_test_folder::{again, is_again, not_run};
     use std::io::Write;
     use std::os::fd::AsFd;
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -244,18 +245,10 @@ mod tests {
         }
     }
 
-    /// Runs this test again as a process of its own, in which `variable` is set. Returns its status.
-    fn again(name: &str, variable: &str) -> Option<i32> {
-        let mut child = std::process::Command::new(std::env::current_exe().expect("the test itself"));
-        child.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(variable, "1");
-        child.status().expect("it starts").code()
-    }
-
     #[test]
     fn the_limit_is_raised_where_files_do_not_fit() {
-        const CHILD: &str = "OXSHMEM_ROOM_TEST";
         const RAISED: i32 = 7;
-        if std::env::var_os(CHILD).is_some() {
+        if is_again() {
             let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
             let low = Rlimit { current: Some(64), maximum };
             rustix::process::setrlimit(Resource::Nofile, low).expect("a limit may be lowered");
@@ -264,15 +257,13 @@ mod tests {
             make_room(65).expect("always allowed");
             std::process::exit(if stays && limit() == maximum.unwrap_or(u64::MAX) { RAISED } else { 1 });
         }
-        let name = "descriptors::tests::the_limit_is_raised_where_files_do_not_fit";
-        assert_eq!(again(name, CHILD), Some(RAISED));
+        assert_eq!(again(&[]).status().expect("it starts").code(), Some(RAISED));
     }
 
     #[test]
     fn a_closed_standard_stream_gives_its_number_to_no_memory() {
-        const CHILD: &str = "OXSHMEM_CLOSED_STREAMS_TEST";
         const HELD: i32 = 7;
-        if std::env::var_os(CHILD).is_some() {
+        if is_again() {
             for stream in [0, 2] {
                 // SAFETY: the calls take no pointers, and nothing else in this process uses these streams.
                 unsafe { syscall!(close(stream)) }.expect("it was open");
@@ -287,34 +278,27 @@ mod tests {
             };
             std::process::exit(if fails && memory.fd().as_raw_fd() > 2 { HELD } else { 1 });
         }
-        let name = "descriptors::tests::a_closed_standard_stream_gives_its_number_to_no_memory";
-        assert_eq!(again(name, CHILD), Some(HELD));
+        assert_eq!(again(&[]).status().expect("it starts").code(), Some(HELD));
     }
 
     /// As PEs of which each is in a container of its own, with the host's network.
     #[test]
     fn the_user_of_a_process_without_a_number_here_is_known() {
-        const CHILD: &str = "OXSHMEM_UNSEEN_PEER_TEST";
-        if let Some(name) = std::env::var_os(CHILD) {
+        const NAME: &str = "OXSHMEM_UNSEEN_PEER";
+        if let Some(name) = std::env::var_os(NAME) {
             let stream = connect(name.as_encoded_bytes()).expect("the test listens");
             assert_eq!(peer_uid(&stream).expect("a socket"), own_uid());
             assert_eq!(peer_pid(&stream).expect("a socket"), None);
             return;
         }
-        let elsewhere = || {
-            let mut command = std::process::Command::new("unshare");
-            command.args(["--pid", "--fork", "--kill-child"]);
-            command
-        };
-        if !elsewhere().arg("true").output().is_ok_and(|probe| probe.status.success()) {
-            return oxshmem_test_folder::not_run("unshare cannot make process numbers of their own here");
+        let elsewhere = ["unshare", "--pid", "--fork", "--kill-child"];
+        let probe = std::process::Command::new(elsewhere[0]).args(&elsewhere[1..]).arg("true").output();
+        if !probe.is_ok_and(|probe| probe.status.success()) {
+            return not_run("unshare cannot make process numbers of their own here");
         }
         let name = format!("oxshmem-unseen-peer-{}", std::process::id());
         let listener = listen(name.as_bytes()).expect("a fresh name");
-        let test = "descriptors::tests::the_user_of_a_process_without_a_number_here_is_known";
-        let mut child = elsewhere();
-        child.arg(std::env::current_exe().expect("the test itself")).args([test, "--exact", "--test-threads=1"]);
-        let mut child = child.env(CHILD, &name).spawn().expect("it starts");
+        let mut child = again(&elsewhere).env(NAME, &name).spawn().expect("it starts");
         assert!(crate::sockets::wait_readable(&listener, Duration::from_secs(60)).expect("a socket"), "nobody came");
         let (there, _) = listener.accept().expect("connected");
         assert_eq!(peer_uid(&there).expect("a socket"), own_uid());

@@ -39,23 +39,17 @@ extern "C" fn say(_signal: libc::c_int) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
-
-    /// Set in the child that the test starts.
-    const CHILD: &str = "OXSHMEM_TEST_OF_FAULTS";
-    const TEST: &str = "faults::tests::the_words_are_said_if_the_work_faults_and_not_otherwise";
 
     #[test]
     fn the_words_are_said_if_the_work_faults_and_not_otherwise() {
         assert_eq!(ending_with("nothing is wrong", || 7), 7);
-        if std::env::var_os(CHILD).is_some() {
+        if oxshmem_test_folder::is_again() {
             ending_with("the stack is gone", || {
                 // SAFETY: the page is not readable: the test is about the fault.
                 unsafe { ptr::read_volatile(crate::memory::page_size() as *const u8) }
             });
         }
-        let mut child = Command::new(std::env::current_exe().expect("this program has a path"));
-        let output = child.args([TEST, "--exact", "--nocapture"]).env(CHILD, "1").output().expect("it runs");
+        let output = oxshmem_test_folder::again(&[]).output().expect("it runs");
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.ends_with("the stack is gone\n"), "{said}");

@@ -268,20 +268,9 @@ pub fn processes_left_by_groups() -> Option<(u64, u64, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oxshmem_test_folder::{again, is_again};
     use std::os::unix::process::CommandExt;
-    use std::process::{Command, Stdio};
-
-    /// Runs the test `name` of this file again as a process of its own, in which `PROCESS_TEST` is set.
-    fn again(name: &str) -> Command {
-        let mut command = Command::new(std::env::current_exe().expect("the test itself"));
-        command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env("PROCESS_TEST", "1");
-        command.stdout(Stdio::piped());
-        command
-    }
-
-    fn is_the_process_under_test() -> bool {
-        std::env::var_os("PROCESS_TEST").is_some()
-    }
+    use std::process::Command;
 
     #[test]
     fn a_thread_passes_its_short_slices_on() {
@@ -304,7 +293,7 @@ mod tests {
         extern "C" fn handler() {
             println!("handler ran");
         }
-        if is_the_process_under_test() {
+        if is_again() {
             // SAFETY: the handler is a plain function; the text is a C string.
             unsafe {
                 libc::atexit(handler);
@@ -313,7 +302,7 @@ mod tests {
             print!(", none in Rust");
             exit_now(7);
         }
-        let output = again("process::tests::exit_now_flushes_and_skips_exit_handlers").output().expect("runs");
+        let output = again(&[]).output().expect("runs");
         let text = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(7));
         assert!(
@@ -324,7 +313,7 @@ mod tests {
 
     #[test]
     fn exit_now_flushes_where_no_thread_can_be_had() {
-        if is_the_process_under_test() {
+        if is_again() {
             // SAFETY: the text is a C string.
             unsafe { libc::printf(c"no newline in C".as_ptr()) };
             let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
@@ -332,7 +321,7 @@ mod tests {
             assert!(std::thread::Builder::new().spawn(|| ()).is_err(), "there are no addresses for a stack");
             exit_now(9);
         }
-        let output = again("process::tests::exit_now_flushes_where_no_thread_can_be_had").output().expect("runs");
+        let output = again(&[]).output().expect("runs");
         assert_eq!(output.status.code(), Some(9), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stdout).contains("no newline in C"), "{output:?}");
     }
@@ -350,13 +339,12 @@ mod tests {
 
     #[test]
     fn exit_now_does_not_wait_for_ever_for_a_locked_stream() {
-        if is_the_process_under_test() {
+        if is_again() {
             let lock = io::stdout().lock();
             std::mem::forget(lock);
             exit_now(8);
         }
-        let mut child = again("process::tests::exit_now_does_not_wait_for_ever_for_a_locked_stream");
-        assert_eq!(child.status().expect("runs").code(), Some(8));
+        assert_eq!(again(&[]).output().expect("runs").status.code(), Some(8));
     }
 
     #[test]

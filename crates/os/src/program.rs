@@ -72,6 +72,7 @@ pub fn loaded_parts() -> Vec<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oxshmem_test_folder::{again, not_run, passes};
 
     #[test]
     fn this_test_knows_itself() {
@@ -100,14 +101,10 @@ mod tests {
         }
         let program = std::env::current_exe().expect("the test itself");
         assert_eq!((file().expect("it was executed"), path().as_ref()), (SHOWN.into(), Some(&program)));
-        let Some(loader) = loader() else { return oxshmem_test_folder::not_run("this test names no loader") };
-        let mut child = std::process::Command::new(loader);
-        let name = "program::tests::a_program_that_the_loader_starts_knows_its_file";
-        child.arg(&program).args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, &program);
-        let ended = child.output().expect("it starts");
-        let said = [ended.stdout, ended.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
-        // A name that no test has would be a success, too.
-        assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+        let Some(loader) = loader() else { return not_run("this test names no loader") };
+        let mut child = again(&[loader.to_str().expect("text")]);
+        child.env(CHILD, &program);
+        passes(child);
     }
 
     #[test]

@@ -1,16 +1,15 @@
 //! Jobs that are bound to the same core notice each other.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use oxshmem::World;
-use oxshmem_test_folder::TestFolder;
+use oxshmem_test_folder::{TestFolder, again, is_again};
 
 /// Starts a job of one PE that is bound to a core and stays until its input ends.
 fn job(session: &std::path::Path) -> Child {
-    let mut command = Command::new(std::env::current_exe().expect("the test itself"));
-    command.args(["problem_24_the_second_job_on_a_core_says_so", "--exact", "--nocapture"]);
-    command.env("BOUND_JOB", "1").env("SHMEM_BIND", "core").env("XDG_RUNTIME_DIR", session);
+    let mut command = again(&[]);
+    command.env("SHMEM_BIND", "core").env("XDG_RUNTIME_DIR", session);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the test starts")
 }
 
@@ -32,7 +31,7 @@ fn said(mut job: Child) -> String {
 
 #[test]
 fn problem_24_the_second_job_on_a_core_says_so() {
-    if std::env::var_os("BOUND_JOB").is_some() {
+    if is_again() {
         let world = World::init().expect("a job of one PE");
         println!("PE {} is initialised", world.my_pe());
         let _ = std::io::stdin().read_to_end(&mut Vec::new());

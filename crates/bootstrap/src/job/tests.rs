@@ -3,7 +3,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::process::Command;
 use std::sync::{Arc, Barrier};
 
 use oxshmem_test_folder::TestFolder;
@@ -239,15 +238,11 @@ fn values_of_one_pe_alone() {
 
 #[test]
 fn output_is_written_before_the_launcher_kills_who_aborts() {
-    const CHILD: &str = "OXSHMEM_ABORTING_TEST";
-    if std::env::var_os(CHILD).is_some() {
+    if oxshmem_test_folder::is_again() {
         print!("the last words");
         Membership::placed(0, &[0]).abort(3, "");
     }
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    let name = "job::tests::output_is_written_before_the_launcher_kills_who_aborts";
-    child.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
-    let ended = child.output().unwrap();
+    let ended = oxshmem_test_folder::again(&[]).output().unwrap();
     let said = String::from_utf8_lossy(&ended.stdout);
     assert!(ended.status.code().is_none() && said.contains("the last words"), "{}: {said}", ended.status);
 }

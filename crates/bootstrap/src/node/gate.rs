@@ -145,9 +145,10 @@ impl Stranger {
 mod tests {
     use std::fs::File;
     use std::io::{BufRead, BufReader, Write};
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
 
     use oxshmem_os::signals::Process;
+    use oxshmem_test_folder::{again, is_again, passes};
 
     use super::super::{answer, pack, send, visit};
     use super::*;
@@ -195,21 +196,17 @@ mod tests {
 
     #[test]
     fn a_leader_that_is_stopped_with_its_job_goes_on_waiting() {
-        const CHILD: &str = "OXSHMEM_STOPPED_LEADER_TEST";
         const STOP: i32 = 19;
         const CONTINUE: i32 = 18;
         let patience = Duration::from_secs(3);
-        if std::env::var_os(CHILD).is_some() {
+        if is_again() {
             let gate = Gate::open().unwrap();
             let [name, token] = [gate.invitation.name, gate.invitation.token].map(u128::from_be_bytes);
             eprintln!("{name:x} {token:x}");
             gate.admit(&Membership::placed(0, &[0, 0]), patience).unwrap();
             return;
         }
-        let mut child = Command::new(std::env::current_exe().unwrap());
-        let name = "node::gate::tests::a_leader_that_is_stopped_with_its_job_goes_on_waiting";
-        child.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
-        let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = again(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (mut said, mut line) = (BufReader::new(child.stderr.take().unwrap()), String::new());
         said.read_line(&mut line).unwrap();
         let mut numbers = line.split_whitespace().map(|number| u128::from_str_radix(number, 16).unwrap().to_be_bytes());
@@ -228,8 +225,7 @@ mod tests {
 
     #[test]
     fn fault_V2_a_leader_without_descriptors_says_so_before_its_patience_ends() {
-        const CHILD: &str = "OXSHMEM_FULL_LEADER_TEST";
-        if std::env::var_os(CHILD).is_some() {
+        if is_again() {
             let gate = Gate::open().unwrap();
             let _guest = descriptors::connect(&gate.invitation.address()).unwrap();
             let files: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
@@ -241,13 +237,6 @@ mod tests {
             return;
         }
         // With few files for it alone.
-        let mut child = Command::new("/bin/sh");
-        child.args(["-c", "ulimit -n 64 && exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
-        let name = "node::gate::tests::fault_V2_a_leader_without_descriptors_says_so_before_its_patience_ends";
-        child.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
-        let ended = child.output().unwrap();
-        let said = [ended.stdout, ended.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
-        // A name that no test has would be a success, too.
-        assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+        passes(again(&["/bin/sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""]));
     }
 }

@@ -320,10 +320,6 @@ mod tests {
         })
     }
 
-    /// Set in the child that the test starts.
-    const CHILD: &str = "OXSHMEM_TEST_OF_STACKS";
-    const TEST: &str = "wait::suspended::tests::a_call_without_memory_for_a_stack_ends_the_job_with_the_reason";
-
     /// Leaves this process fewer addresses than a stack takes.
     fn limit_addresses() {
         let statm = std::fs::read_to_string("/proc/self/statm").expect("the system tells the size of a process");
@@ -340,13 +336,12 @@ mod tests {
 
     #[test]
     fn a_call_without_memory_for_a_stack_ends_the_job_with_the_reason() {
-        if std::env::var_os(CHILD).is_some() {
+        if oxshmem_test_folder::is_again() {
             limit_addresses();
             issue(0xa51de3, Box::new(|| ()));
             return;
         }
-        let mut child = std::process::Command::new(std::env::current_exe().expect("this program has a path"));
-        let output = child.args([TEST, "--exact", "--nocapture"]).env(CHILD, "1").output().expect("it runs");
+        let output = oxshmem_test_folder::again(&[]).output().expect("it runs");
         let said = String::from_utf8_lossy(&output.stderr);
         let words = ["a nonblocking collective needs a stack of its own", "mmap of 1 MiB failed", "ulimit -v"];
         assert!(output.status.code() == Some(1) && words.iter().all(|words| said.contains(words)), "{output:?}");

@@ -169,22 +169,16 @@ fn missing(pes: usize, error: &io::Error) -> ! {
 
 #[cfg(all(test, not(miri)))]
 mod tests {
-    use std::process::Command;
-
-    /// Set in the program that the test starts.
-    const FEW_ADDRESSES: &str = "OXSHMEM_TEST_OF_FEW_ADDRESSES";
-    const TEST: &str = "test::threads::tests::a_world_that_lacks_a_thread_does_not_begin";
+    use oxshmem_test_folder::{again, is_again};
 
     #[test]
     fn a_world_that_lacks_a_thread_does_not_begin() {
-        if std::env::var_os(FEW_ADDRESSES).is_some() {
+        if is_again() {
             return drop(super::threads(64).memory(1 << 12).run(|_| ()));
         }
-        let mut program = Command::new("sh");
-        program.args(["-c", "ulimit -v 2097152 && exec \"$0\" \"$@\""]);
-        program.arg(std::env::current_exe().unwrap()).args([TEST, "--exact", "--nocapture", "--test-threads=1"]);
+        let mut program = again(&["sh", "-c", "ulimit -v 2097152 && exec \"$0\" \"$@\""]);
         // 64 stacks of 128 MiB are more than 2 GiB.
-        let output = program.env(FEW_ADDRESSES, "1").env("RUST_MIN_STACK", (128 << 20).to_string()).output().unwrap();
+        let output = program.env("RUST_MIN_STACK", (128 << 20).to_string()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("a world of 64 threads cannot begin"), "{output:?}");
     }
