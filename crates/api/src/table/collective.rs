@@ -26,26 +26,61 @@ const fn set(call: &'static str, prototype: &'static str, parts: &'static [Famil
     Family::new(Collective, call, prototype, parts).clauses("ACT-1 ACT-2 ACT-3 ACT-4 ACT-5 ACT-6 RED-3")
 }
 
-macro_rules! reduction {
-    ($call:literal, $name:literal, $parts:ident) => {
+/// A collective of a team that moves elements.
+macro_rules! moved {
+    ($name:literal, $arguments:literal, $clauses:literal) => {
         team(
-            $call,
-            concat!("int shmem_<T>_", $name, "_reduce(shmem_team_t team, T *dest, const T *source, size_t nreduce)"),
+            concat!("collective::", $name),
+            concat!("int shmem_<T>_", $name, "<N>(shmem_team_t team, T *dest, const T *source, ", $arguments, ")"),
+            MOVED,
+        )
+        .clauses($clauses)
+    };
+}
+
+/// The same over an active set.
+macro_rules! moved_in_set {
+    ($name:literal, $arguments:literal, $parts:ident) => {
+        set(
+            concat!("active_set::", $name),
+            concat!(
+                "void shmem_",
+                $name,
+                "<N>(T *dest, const T *source, ",
+                $arguments,
+                ", int PE_start, int logPE_stride, int PE_size, long *pSync)"
+            ),
             $parts,
         )
-        .clauses("RED-1 RED-2 RED-4 RED-5 RED-6")
+    };
+}
+
+/// A reduction or a scan of a team. `$count` is the name of the number of elements.
+macro_rules! combined {
+    ($name:literal, $count:literal, $parts:ident, $clauses:literal) => {
+        team(
+            concat!("collective::", $name),
+            concat!("int shmem_<T>_", $name, "(shmem_team_t team, T *dest, const T *source, size_t ", $count, ")"),
+            $parts,
+        )
+        .clauses($clauses)
+    };
+}
+
+macro_rules! reduction {
+    ($name:literal, $parts:ident) => {
+        combined!($name, "nreduce", $parts, "RED-1 RED-2 RED-4 RED-5 RED-6")
     };
 }
 
 macro_rules! to_all {
-    ($call:literal, $name:literal, $parts:ident) => {
+    ($name:literal, $parts:ident) => {
         set(
-            $call,
+            concat!("active_set::", $name),
             concat!(
                 "void shmem_<T>_",
                 $name,
-                "_to_all(T *dest, const T *source, int nreduce, int PE_start, \
-                 int logPE_stride, int PE_size, T *pWrk, long *pSync)"
+                "(T *dest, const T *source, int nreduce, int PE_start, int logPE_stride, int PE_size, T *pWrk, long *pSync)"
             ),
             $parts,
         )
@@ -53,81 +88,30 @@ macro_rules! to_all {
 }
 
 pub(super) const ROWS: &[Family] = &[
-    team(
-        "collective::broadcast",
-        "int shmem_<T>_broadcast<N>(shmem_team_t team, T *dest, const T *source, size_t nelems, int PE_root)",
-        MOVED,
-    )
-    .clauses("BC-1 COL-1 COL-3 COL-8"),
-    team("collective::collect", "int shmem_<T>_collect<N>(shmem_team_t team, T *dest, const T *source, size_t nelems)", MOVED)
-        .clauses("CC-1 CC-2 COL-8"),
-    team(
-        "collective::fcollect",
-        "int shmem_<T>_fcollect<N>(shmem_team_t team, T *dest, const T *source, size_t nelems)",
-        MOVED,
-    )
-    .clauses("CC-1 CC-2 COL-8"),
-    team(
-        "collective::alltoall",
-        "int shmem_<T>_alltoall<N>(shmem_team_t team, T *dest, const T *source, size_t nelems)",
-        MOVED,
-    )
-    .clauses("AA-1 COL-8"),
-    team(
-        "collective::alltoalls",
-        "int shmem_<T>_alltoalls<N>(shmem_team_t team, T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems)",
-        MOVED,
-    )
-    .clauses("AA-2 COL-8"),
-    reduction!("collective::and_reduce", "and", BITWISE),
-    reduction!("collective::or_reduce", "or", BITWISE),
-    reduction!("collective::xor_reduce", "xor", BITWISE),
-    reduction!("collective::max_reduce", "max", ORDERED),
-    reduction!("collective::min_reduce", "min", ORDERED),
-    reduction!("collective::sum_reduce", "sum", ARITHMETIC),
-    reduction!("collective::prod_reduce", "prod", ARITHMETIC),
-    team(
-        "collective::sum_inscan",
-        "int shmem_<T>_sum_inscan(shmem_team_t team, T *dest, const T *source, size_t nelems)",
-        SCANNED,
-    )
-    .clauses("SCN-1"),
-    team(
-        "collective::sum_exscan",
-        "int shmem_<T>_sum_exscan(shmem_team_t team, T *dest, const T *source, size_t nelems)",
-        SCANNED,
-    )
-    .clauses("SCN-1"),
-    set(
-        "active_set::broadcast",
-        "void shmem_broadcast<N>(T *dest, const T *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync)",
-        WORDS,
-    ),
-    set(
-        "active_set::collect",
-        "void shmem_collect<N>(T *dest, const T *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync)",
-        WORDS,
-    ),
-    set(
-        "active_set::fcollect",
-        "void shmem_fcollect<N>(T *dest, const T *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync)",
-        WORDS,
-    ),
-    set(
-        "active_set::alltoall",
-        "void shmem_alltoall<N>(T *dest, const T *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync)",
-        WORDS_LATER,
-    ),
-    set(
-        "active_set::alltoalls",
-        "void shmem_alltoalls<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync)",
-        WORDS_LATER,
-    ),
-    to_all!("active_set::and_to_all", "and", OLD_BITWISE),
-    to_all!("active_set::or_to_all", "or", OLD_BITWISE),
-    to_all!("active_set::xor_to_all", "xor", OLD_BITWISE),
-    to_all!("active_set::max_to_all", "max", OLD_ORDERED),
-    to_all!("active_set::min_to_all", "min", OLD_ORDERED),
-    to_all!("active_set::sum_to_all", "sum", OLD_ARITHMETIC),
-    to_all!("active_set::prod_to_all", "prod", OLD_ARITHMETIC),
+    moved!("broadcast", "size_t nelems, int PE_root", "BC-1 COL-1 COL-3 COL-8"),
+    moved!("collect", "size_t nelems", "CC-1 CC-2 COL-8"),
+    moved!("fcollect", "size_t nelems", "CC-1 CC-2 COL-8"),
+    moved!("alltoall", "size_t nelems", "AA-1 COL-8"),
+    moved!("alltoalls", "ptrdiff_t dst, ptrdiff_t sst, size_t nelems", "AA-2 COL-8"),
+    reduction!("and_reduce", BITWISE),
+    reduction!("or_reduce", BITWISE),
+    reduction!("xor_reduce", BITWISE),
+    reduction!("max_reduce", ORDERED),
+    reduction!("min_reduce", ORDERED),
+    reduction!("sum_reduce", ARITHMETIC),
+    reduction!("prod_reduce", ARITHMETIC),
+    combined!("sum_inscan", "nelems", SCANNED, "SCN-1"),
+    combined!("sum_exscan", "nelems", SCANNED, "SCN-1"),
+    moved_in_set!("broadcast", "size_t nelems, int PE_root", WORDS),
+    moved_in_set!("collect", "size_t nelems", WORDS),
+    moved_in_set!("fcollect", "size_t nelems", WORDS),
+    moved_in_set!("alltoall", "size_t nelems", WORDS_LATER),
+    moved_in_set!("alltoalls", "ptrdiff_t dst, ptrdiff_t sst, size_t nelems", WORDS_LATER),
+    to_all!("and_to_all", OLD_BITWISE),
+    to_all!("or_to_all", OLD_BITWISE),
+    to_all!("xor_to_all", OLD_BITWISE),
+    to_all!("max_to_all", OLD_ORDERED),
+    to_all!("min_to_all", OLD_ORDERED),
+    to_all!("sum_to_all", OLD_ARITHMETIC),
+    to_all!("prod_to_all", OLD_ARITHMETIC),
 ];

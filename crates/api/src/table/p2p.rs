@@ -28,85 +28,51 @@ const ANY: &str = "P2P-1 P2P-2 P2P-4 P2P-5 P2P-7 P2P-10";
 const SOME: &str = "P2P-1 P2P-2 P2P-4 P2P-5 P2P-6 P2P-7 P2P-8 P2P-10";
 const VECTOR: &str = "P2P-1 P2P-2 P2P-4 P2P-5 P2P-9 P2P-10";
 
+/// A call about many variables: its result, what comes before the statuses, and the value or the values that they are compared with.
+macro_rules! many {
+    ($result:literal, $name:literal, $before:literal, $values:literal, $clauses:ident) => {
+        p2p(
+            concat!("p2p::", $name),
+            concat!(
+                $result,
+                " shmem_<T>_",
+                $name,
+                "(T *ivars, size_t nelems, ",
+                $before,
+                "const int *status, int cmp, ",
+                $values,
+                ")"
+            ),
+            MANY,
+        )
+        .clauses($clauses)
+    };
+}
+
 pub(super) const ROWS: &[Family] = &[
     p2p("p2p::wait_until", "void shmem_<T>_wait_until(T *ivar, int cmp, T cmp_value)", WAIT_UNTIL)
         .clauses("P2P-1 P2P-2 P2P-3"),
-    p2p(
-        "p2p::wait_until_all",
-        "void shmem_<T>_wait_until_all(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value)",
-        MANY,
-    )
-    .clauses(ALL),
-    p2p(
-        "p2p::wait_until_any",
-        "size_t shmem_<T>_wait_until_any(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value)",
-        MANY,
-    )
-    .clauses(ANY),
-    p2p(
-        "p2p::wait_until_some",
-        "size_t shmem_<T>_wait_until_some(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T cmp_value)",
-        MANY,
-    )
-    .clauses(SOME),
-    p2p(
-        "p2p::wait_until_all_vector",
-        "void shmem_<T>_wait_until_all_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values)",
-        MANY,
-    )
-    .clauses(VECTOR),
-    p2p(
-        "p2p::wait_until_any_vector",
-        "size_t shmem_<T>_wait_until_any_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values)",
-        MANY,
-    )
-    .clauses(VECTOR),
-    p2p(
-        "p2p::wait_until_some_vector",
-        "size_t shmem_<T>_wait_until_some_vector(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const T *cmp_values)",
-        MANY,
-    )
-    .clauses(VECTOR),
+    many!("void", "wait_until_all", "", "T cmp_value", ALL),
+    many!("size_t", "wait_until_any", "", "T cmp_value", ANY),
+    many!("size_t", "wait_until_some", "size_t *indices, ", "T cmp_value", SOME),
+    many!("void", "wait_until_all_vector", "", "const T *cmp_values", VECTOR),
+    many!("size_t", "wait_until_any_vector", "", "const T *cmp_values", VECTOR),
+    many!("size_t", "wait_until_some_vector", "size_t *indices, ", "const T *cmp_values", VECTOR),
     p2p("p2p::test", "int shmem_<T>_test(T *ivar, int cmp, T cmp_value)", TEST).clauses("P2P-1 P2P-2 P2P-5"),
-    p2p(
-        "p2p::test_all",
-        "int shmem_<T>_test_all(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value)",
-        MANY,
-    )
-    .clauses(ALL),
-    p2p(
-        "p2p::test_any",
-        "size_t shmem_<T>_test_any(T *ivars, size_t nelems, const int *status, int cmp, T cmp_value)",
-        MANY,
-    )
-    .clauses(ANY),
-    p2p(
-        "p2p::test_some",
-        "size_t shmem_<T>_test_some(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, T cmp_value)",
-        MANY,
-    )
-    .clauses(SOME),
-    p2p(
-        "p2p::test_all_vector",
-        "int shmem_<T>_test_all_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values)",
-        MANY,
-    )
-    .clauses(VECTOR),
-    p2p(
-        "p2p::test_any_vector",
-        "size_t shmem_<T>_test_any_vector(T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values)",
-        MANY,
-    )
-    .clauses(VECTOR),
-    p2p(
-        "p2p::test_some_vector",
-        "size_t shmem_<T>_test_some_vector(T *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const T *cmp_values)",
-        MANY,
-    )
-    .clauses(VECTOR),
+    many!("int", "test_all", "", "T cmp_value", ALL),
+    many!("size_t", "test_any", "", "T cmp_value", ANY),
+    many!("size_t", "test_some", "size_t *indices, ", "T cmp_value", SOME),
+    many!("int", "test_all_vector", "", "const T *cmp_values", VECTOR),
+    many!("size_t", "test_any_vector", "", "const T *cmp_values", VECTOR),
+    many!("size_t", "test_some_vector", "size_t *indices, ", "const T *cmp_values", VECTOR),
     Family::new(P2p, "p2p::wait", "void shmem_<T>_wait(T *ivar, T cmp_value)", WAIT).clauses("P2P-11"),
     Family::new(P2p, "p2p::wait", "void shmem_wait(long *ivar, long cmp_value)", &[deprecated("1.0", ALONE)])
         .clauses("P2P-11"),
-    Family::new(P2p, "p2p::wait_until", "void shmem_wait_until(long *ivar, int cmp, long cmp_value)", &[deprecated("1.0", ALONE)])
-        .clauses("P2P-11 HDR-2"),
+    Family::new(
+        P2p,
+        "p2p::wait_until",
+        "void shmem_wait_until(long *ivar, int cmp, long cmp_value)",
+        &[deprecated("1.0", ALONE)],
+    )
+    .clauses("P2P-11 HDR-2"),
 ];

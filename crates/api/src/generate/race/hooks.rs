@@ -1,8 +1,8 @@
 //! The calls to the race detector before and after each routine.
 
 /// The statements around the library's routines of these names. `$name` is the value of an argument, `&name` the address that it holds;
-/// `$size`, `$ctx` and `$result` say themselves, `$floating` is the bit of floating-point types, `AT` is the call site. `$meet` begins a
-/// meeting of the `$members` of a team or an active set.
+/// `$size`, `$ctx` and `$result` say themselves, `$floating` is the bit of floating-point types, `$puts` says whether elements go to the
+/// other PE, `AT` is the call site. `$meet` begins a meeting of the `$members` of a team or an active set.
 const HOOKS: &[(&str, &str, &str)] = &[
     ("init::init init::start_pes", "race_prepare();", "race_begin();"),
     ("init::init_thread", "race_prepare();", "if ($result == 0) race_begin();"),
@@ -41,28 +41,16 @@ const HOOKS: &[(&str, &str, &str)] = &[
     ),
     ("rma::p", "race_transfer($ctx, &dest, 0, $size, $pe, 1, 0, AT);", ""),
     ("rma::g", "race_transfer($ctx, 0, &source, $size, $pe, 0, 0, AT);", ""),
-    ("rma::put", "race_transfer($ctx, &dest, &source, $nelems * $size, $pe, 1, 0, AT);", ""),
-    ("rma::get", "race_transfer($ctx, &dest, &source, $nelems * $size, $pe, 0, 0, AT);", ""),
-    ("rma::put_nbi", "race_transfer($ctx, &dest, &source, $nelems * $size, $pe, 1, 1, AT);", ""),
-    ("rma::get_nbi", "race_transfer($ctx, &dest, &source, $nelems * $size, $pe, 0, 1, AT);", ""),
+    ("rma::put rma::get", "race_transfer($ctx, &dest, &source, $nelems * $size, $pe, $puts, 0, AT);", ""),
+    ("rma::put_nbi rma::get_nbi", "race_transfer($ctx, &dest, &source, $nelems * $size, $pe, $puts, 1, AT);", ""),
     (
-        "rma::iput",
-        "race_blocks($ctx, &dest, &source, $dst * (long)$size, $sst * (long)$size, $size, $nelems, $pe, 1, AT);",
+        "rma::iput rma::iget",
+        "race_blocks($ctx, &dest, &source, $dst * (long)$size, $sst * (long)$size, $size, $nelems, $pe, $puts, AT);",
         "",
     ),
     (
-        "rma::iget",
-        "race_blocks($ctx, &dest, &source, $dst * (long)$size, $sst * (long)$size, $size, $nelems, $pe, 0, AT);",
-        "",
-    ),
-    (
-        "rma::ibput",
-        "race_blocks($ctx, &dest, &source, $dst * (long)$size, $sst * (long)$size, $bsize * $size, $nblocks, $pe, 1, AT);",
-        "",
-    ),
-    (
-        "rma::ibget",
-        "race_blocks($ctx, &dest, &source, $dst * (long)$size, $sst * (long)$size, $bsize * $size, $nblocks, $pe, 0, AT);",
+        "rma::ibput rma::ibget",
+        "race_blocks($ctx, &dest, &source, $dst * (long)$size, $sst * (long)$size, $bsize * $size, $nblocks, $pe, $puts, AT);",
         "",
     ),
     ("signal::put_signal", "race_put_signal($ctx, &dest, &source, $nelems * $size, &sig_addr, $pe, 0, AT);", ""),
@@ -244,8 +232,10 @@ pub(super) fn hooks(function: &str) -> Option<(String, String)> {
     } else {
         ("race_enter_team(team, 0, -1)", "race_size(team)")
     };
+    let puts = if function.contains("put") { "1" } else { "0" };
     let filled = |statements: &str| {
-        statements.replace("$meet", &format!("uint64_t meeting = {meet};")).replace("$members", members)
+        let statements = statements.replace("$meet", &format!("uint64_t meeting = {meet};"));
+        statements.replace("$members", members).replace("$puts", puts)
     };
     Some((filled(before), filled(after)))
 }
