@@ -121,6 +121,23 @@ macro_rules! to_all {
     };
 }
 
+/// A collective over an active set that moves elements.
+macro_rules! moved {
+    ($name:literal, $arguments:literal, $kinds:ident) => {
+        standard(
+            concat!("active_set::", $name),
+            concat!(
+                "void shmem_",
+                $name,
+                "<K>(dest, source, ",
+                $arguments,
+                ", PE_start, logPE_stride, PE_size, pSync)"
+            ),
+            &[$kinds],
+        )
+    };
+}
+
 const ROWS: &[FortranRow] = &[
     // Start and end, memory, locality.
     standard("init::init", "void shmem_init()", &[]),
@@ -182,31 +199,11 @@ const ROWS: &[FortranRow] = &[
     // Collectives.
     standard("order::barrier_all", "void shmem_barrier_all()", &[]),
     standard("active_set::barrier", "void shmem_barrier(PE_start, logPE_stride, PE_size, pSync)", &[]),
-    standard(
-        "active_set::broadcast",
-        "void shmem_broadcast<K>(dest, source, nelems, PE_root, PE_start, logPE_stride, PE_size, pSync)",
-        &[COLLECTED],
-    ),
-    standard(
-        "active_set::collect",
-        "void shmem_collect<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)",
-        &[COLLECTED],
-    ),
-    standard(
-        "active_set::fcollect",
-        "void shmem_fcollect<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)",
-        &[COLLECTED],
-    ),
-    standard(
-        "active_set::alltoall",
-        "void shmem_alltoall<K>(dest, source, nelems, PE_start, logPE_stride, PE_size, pSync)",
-        &[EXCHANGED],
-    ),
-    standard(
-        "active_set::alltoalls",
-        "void shmem_alltoalls<K>(dest, source, dst, sst, nelems, PE_start, logPE_stride, PE_size, pSync)",
-        &[EXCHANGED],
-    ),
+    moved!("broadcast", "nelems, PE_root", COLLECTED),
+    moved!("collect", "nelems", COLLECTED),
+    moved!("fcollect", "nelems", COLLECTED),
+    moved!("alltoall", "nelems", EXCHANGED),
+    moved!("alltoalls", "dst, sst, nelems", EXCHANGED),
     to_all!(standard, "and", &[INTEGERS]),
     to_all!(standard, "or", &[INTEGERS]),
     to_all!(standard, "xor", &[INTEGERS]),

@@ -195,6 +195,10 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
     let transfer = |category, way, bytes, word| {
         is(category, RecordedPart::Transfer { context: of.context(), pe: of.value(&["pe"]), way, bytes, word })
     };
+    let world = |bytes| is(COLLECTIVE, RecordedPart::World { bytes, address: None, meets: None });
+    let team = |name, bytes| is(COLLECTIVE, RecordedPart::Team { team: of.team(&[name]), bytes });
+    let wait = |name| is(WAITING, RecordedPart::Wait { address: of.address(&[name]) });
+    let forget = |handle| is(OTHER, RecordedPart::Forget { handle });
     let one = || of.element.clone();
     let put = || {
         // A put of a word may be what its target waits for. One of nothing is not: zero less one is the largest number.
@@ -215,21 +219,19 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
         ("counting", "create") => {
             is(COLLECTIVE, RecordedPart::World { bytes: "8".into(), address: Some("*ct"), meets: None })
         }
-        ("counting", "free") => is(COLLECTIVE, RecordedPart::World { bytes, address: None, meets: None }),
+        ("counting", "free") => world(bytes),
         ("signal", "put_signal" | "put_signal_nbi") => transfer(TRANSFER, 0, bytes, of.address(&["sig_addr"])),
         ("signal", "signal_set" | "signal_add") => transfer(ATOMIC, 2, "8".into(), of.address(&["sig_addr"])),
         ("amo", "fetch" | "fetch_nbi") => transfer(ATOMIC, 2, one(), "NULL".into()),
         ("amo", _) => transfer(ATOMIC, 2, one(), of.address(&["dest"])),
-        ("signal", "signal_wait_until") => is(WAITING, RecordedPart::Wait { address: of.address(&["sig_addr"]) }),
+        ("signal", "signal_wait_until") => wait("sig_addr"),
         ("p2p", name) if name.starts_with("wait") => is(WAITING, RecordedPart::Wait { address: awaited(name, of) }),
-        ("lock" | "fortran", "set_lock") => is(WAITING, RecordedPart::Wait { address: of.address(&["lock"]) }),
+        ("lock" | "fortran", "set_lock") => wait("lock"),
         ("lock" | "fortran", "clear_lock" | "test_lock") => is(WAITING, RecordedPart::Call),
-        ("counting", "wait") => is(WAITING, RecordedPart::Wait { address: of.address(&["ct"]) }),
+        ("counting", "wait") => wait("ct"),
         ("request", "wait" | "test") => is(WAITING, RecordedPart::Call),
         ("request", _) => is(COLLECTIVE, RecordedPart::Bytes { bytes }),
-        ("order", "barrier_all" | "sync_all") => {
-            is(COLLECTIVE, RecordedPart::World { bytes, address: None, meets: None })
-        }
+        ("order", "barrier_all" | "sync_all") => world(bytes),
         ("order", _) => is(ORDERING, RecordedPart::Call),
         (
             "extension",
@@ -258,28 +260,20 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
             let (bytes, meets) = ("(uint64_t)*length * 4".into(), Some("*length > 0"));
             is(COLLECTIVE, RecordedPart::World { bytes, address: Some(allocated), meets })
         }
-        ("fortran", "shpdeallc") => {
-            is(COLLECTIVE, RecordedPart::World { bytes: "0".into(), address: None, meets: None })
-        }
+        ("fortran", "shpdeallc") => world("0".into()),
         ("active_set", _) | ("fortran", "complex_xor_to_all") => {
             let [start, stride, size] = ["PE_start", "logPE_stride", "PE_size"].map(|name| of.value(&[name]));
             is(COLLECTIVE, RecordedPart::Set { start, stride, size, bytes })
         }
-        ("collective", _) | ("team", "sync") | ("team_extension", "barrier") => {
-            is(COLLECTIVE, RecordedPart::Team { team: of.team(&["team"]), bytes })
-        }
-        ("team_extension", name) if name.ends_with("to_all") => {
-            is(COLLECTIVE, RecordedPart::Team { team: of.team(&["team"]), bytes })
-        }
+        ("collective", _) | ("team", "sync") | ("team_extension", "barrier") => team("team", bytes),
+        ("team_extension", name) if name.ends_with("to_all") => team("team", bytes),
         // The members of the new team alone need call: no meeting of the parent.
         ("team_extension", "split_strided" | "create_strided") => is(COLLECTIVE, RecordedPart::Call),
-        ("team" | "team_extension", name) if name.starts_with("split") => {
-            is(COLLECTIVE, RecordedPart::Team { team: of.team(&["parent_team"]), bytes: "0".into() })
-        }
-        ("fortran", "team_destroy") => is(OTHER, RecordedPart::Forget { handle: of.team(&["newteam"]) }),
-        ("team_extension", "destroy") if extension => is(OTHER, RecordedPart::Forget { handle: "*team".into() }),
-        ("team", "destroy") => is(OTHER, RecordedPart::Forget { handle: "team".into() }),
-        ("context", "destroy") => is(OTHER, RecordedPart::Forget { handle: "ctx".into() }),
+        ("team" | "team_extension", name) if name.starts_with("split") => team("parent_team", "0".into()),
+        ("fortran", "team_destroy") => forget(of.team(&["newteam"])),
+        ("team_extension", "destroy") if extension => forget("*team".into()),
+        ("team", "destroy") => forget("team".into()),
+        ("context", "destroy") => forget("ctx".into()),
         _ => is(OTHER, RecordedPart::Call),
     }
 }

@@ -17,6 +17,11 @@ const fn row(call: &'static str, prototype: &'static str, parts: &'static [Famil
     Family::new(Extension, call, prototype, parts)
 }
 
+/// An older atomic. The handle has no use and stays untouched.
+const fn with_handle(call: &'static str, prototype: &'static str) -> Family {
+    row(call, prototype, ATOMICS).via()
+}
+
 macro_rules! team_to_all {
     ($name:literal, $parts:ident) => {
         row(
@@ -84,33 +89,25 @@ pub(super) const ROWS: &[Family] = &[
     )
     .ctx()
     .generic(1),
-    // Older atomics; the handle has no use and stays untouched.
-    row("amo::add(dest, value, pe)", "void shmemx_<T>_add_nb(T *dest, T value, int pe, void **transfer_handle)", ATOMICS).via(),
-    row("amo::inc(dest, pe)", "void shmemx_<T>_inc_nb(T *dest, int pe, void **transfer_handle)", ATOMICS).via(),
-    row(
+    // Older atomics.
+    with_handle("amo::add(dest, value, pe)", "void shmemx_<T>_add_nb(T *dest, T value, int pe, void **transfer_handle)"),
+    with_handle("amo::inc(dest, pe)", "void shmemx_<T>_inc_nb(T *dest, int pe, void **transfer_handle)"),
+    with_handle(
         "amo::fetch_add_nbi(fetch, dest, value, pe)",
         "void shmemx_<T>_fadd_nb(T *fetch, T *dest, T value, int pe, void **transfer_handle)",
-        ATOMICS,
-    )
-    .via(),
-    row(
+    ),
+    with_handle(
         "amo::fetch_inc_nbi(fetch, dest, pe)",
         "void shmemx_<T>_finc_nb(T *fetch, T *dest, int pe, void **transfer_handle)",
-        ATOMICS,
-    )
-    .via(),
-    row(
+    ),
+    with_handle(
         "amo::swap_nbi(fetch, dest, value, pe)",
         "void shmemx_<T>_swap_nb(T *fetch, T *dest, T value, int pe, void **transfer_handle)",
-        ATOMICS,
-    )
-    .via(),
-    row(
+    ),
+    with_handle(
         "amo::compare_swap_nbi(fetch, dest, cond, value, pe)",
         "void shmemx_<T>_cswap_nb(T *fetch, T *dest, T cond, T value, int pe, void **transfer_handle)",
-        ATOMICS,
-    )
-    .via(),
+    ),
     row("amo::add", "void shmemx_<T>_add(T *dest, T value, int pe)", SHORT).via(),
     row("amo::inc", "void shmemx_<T>_inc(T *dest, int pe)", SHORT).via(),
     row("amo::fetch_add", "T shmemx_<T>_fadd(T *dest, T value, int pe)", SHORT).via(),

@@ -4,7 +4,6 @@ use super::Category::{Rma, Signal};
 use super::*;
 
 const ALL: &[&str] = &[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, SIZES, "mem"];
-const STRIDED: &[&str] = &[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, SIZES];
 
 const ONE: &[FamilyPart] =
     &[since("1.0", &[ORIGINAL_TYPES]), since("1.1", &["char"]), since("1.4", &[TYPES_ADDED_LATER])];
@@ -15,6 +14,7 @@ const BLOCK: &[FamilyPart] = &[
 ];
 const STRIDES: &[FamilyPart] =
     &[since("1.0", &[ORIGINAL_TYPES, "32 64 128"]), since("1.3", &["char 8 16"]), since("1.4", &[TYPES_ADDED_LATER])];
+const BLOCKS: &[FamilyPart] = &[since("1.6", &[ORIGINAL_TYPES, "char", TYPES_ADDED_LATER, SIZES])];
 const NONBLOCKING: &[FamilyPart] =
     &[since("1.3", &[ORIGINAL_TYPES, "char", SIZES, "mem"]), since("1.4", &[TYPES_ADDED_LATER])];
 
@@ -26,41 +26,25 @@ const fn signal(call: &'static str, prototype: &'static str, parts: &'static [Fa
     Family::new(Signal, call, prototype, parts).ctx().generic(1)
 }
 
+/// A transfer of several elements.
+macro_rules! moved {
+    ($call:literal, $name:literal, $elements:literal, $parts:ident, $clauses:literal) => {
+        rma($call, concat!("void shmem_<T>_", $name, "(T *dest, const T *source, ", $elements, ", int pe)"), $parts)
+            .clauses($clauses)
+    };
+}
+
 pub(super) const ROWS: &[Family] = &[
     rma("rma::p", "void shmem_<T>_p(T *dest, T value, int pe)", ONE).clauses("RMA-1 RMA-2 RMA-4 RMA-8 RMA-10"),
     rma("rma::g", "T shmem_<T>_g(const T *source, int pe)", ONE).clauses("RMA-1 RMA-4 RMA-8 RMA-10"),
-    rma("rma::put", "void shmem_<T>_put<N>(T *dest, const T *source, size_t nelems, int pe)", BLOCK)
-        .clauses("RMA-1 RMA-3 RMA-7 RMA-9 SYM-1 SYM-6 SYM-7 SYM-9"),
-    rma("rma::get", "void shmem_<T>_get<N>(T *dest, const T *source, size_t nelems, int pe)", BLOCK)
-        .clauses("RMA-1 RMA-3 RMA-7 RMA-9 SYM-1 SYM-6 SYM-7 SYM-9"),
-    rma(
-        "rma::iput",
-        "void shmem_<T>_iput<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)",
-        STRIDES,
-    )
-    .clauses("RMA-5 SYM-9"),
-    rma(
-        "rma::iget",
-        "void shmem_<T>_iget<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)",
-        STRIDES,
-    )
-    .clauses("RMA-5 SYM-9"),
-    rma(
-        "rma::ibput",
-        "void shmem_<T>_ibput<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)",
-        &[since("1.6", STRIDED)],
-    )
-    .clauses("RMA-6 SYM-9"),
-    rma(
-        "rma::ibget",
-        "void shmem_<T>_ibget<N>(T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe)",
-        &[since("1.6", STRIDED)],
-    )
-    .clauses("RMA-6 SYM-9"),
-    rma("rma::put_nbi", "void shmem_<T>_put<N>_nbi(T *dest, const T *source, size_t nelems, int pe)", NONBLOCKING)
-        .clauses("RMA-2 RMA-3 RMA-9 SYM-9"),
-    rma("rma::get_nbi", "void shmem_<T>_get<N>_nbi(T *dest, const T *source, size_t nelems, int pe)", NONBLOCKING)
-        .clauses("RMA-2 RMA-3 RMA-9 SYM-9"),
+    moved!("rma::put", "put<N>", "size_t nelems", BLOCK, "RMA-1 RMA-3 RMA-7 RMA-9 SYM-1 SYM-6 SYM-7 SYM-9"),
+    moved!("rma::get", "get<N>", "size_t nelems", BLOCK, "RMA-1 RMA-3 RMA-7 RMA-9 SYM-1 SYM-6 SYM-7 SYM-9"),
+    moved!("rma::iput", "iput<N>", "ptrdiff_t dst, ptrdiff_t sst, size_t nelems", STRIDES, "RMA-5 SYM-9"),
+    moved!("rma::iget", "iget<N>", "ptrdiff_t dst, ptrdiff_t sst, size_t nelems", STRIDES, "RMA-5 SYM-9"),
+    moved!("rma::ibput", "ibput<N>", "ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks", BLOCKS, "RMA-6 SYM-9"),
+    moved!("rma::ibget", "ibget<N>", "ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks", BLOCKS, "RMA-6 SYM-9"),
+    moved!("rma::put_nbi", "put<N>_nbi", "size_t nelems", NONBLOCKING, "RMA-2 RMA-3 RMA-9 SYM-9"),
+    moved!("rma::get_nbi", "get<N>_nbi", "size_t nelems", NONBLOCKING, "RMA-2 RMA-3 RMA-9 SYM-9"),
     signal(
         "signal::put_signal",
         "void shmem_<T>_put<N>_signal(T *dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)",
