@@ -12,7 +12,7 @@ use std::task::{Context as Task, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use again::again;
+use again::own_words;
 use oxshmem::Comparison::{AtLeast, Is, Not};
 use oxshmem::{Atomic, Complex, ErrorKind, Lock, Signal, Update, World, plain, symmetric};
 use worlds::{everywhere, processes};
@@ -90,27 +90,22 @@ fn a_dropped_block_is_used_again() {
 
 #[test]
 fn a_world_can_end_and_begin_again() {
-    let pes = || {
-        for round in 0..3 {
-            let world = World::init().unwrap();
-            let number = world.allocate(round).unwrap();
-            assert_eq!(number.get(right(&world)), round);
-            TURNS.inc(0);
-            world.barrier();
-            assert_eq!(TURNS.fetch(0), (round + 1) * world.n_pes() as u32);
-        }
-        assert!(!oxshmem::is_initialized());
-        // A descriptor would keep the memory of an old heap.
-        let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
-        let files: Vec<_> = descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
-        assert!(!files.iter().any(|file| file.to_string_lossy().contains("oxshmem heap")), "{files:?}");
-    };
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
-        return pes();
+    if own_words(3, &[]).is_some() {
+        return;
     }
-    for pe in again(3, "a_world_can_end_and_begin_again", &[]) {
-        assert!(pe.status.success(), "{}{}", pe.out, pe.err);
+    for round in 0..3 {
+        let world = World::init().unwrap();
+        let number = world.allocate(round).unwrap();
+        assert_eq!(number.get(right(&world)), round);
+        TURNS.inc(0);
+        world.barrier();
+        assert_eq!(TURNS.fetch(0), (round + 1) * world.n_pes() as u32);
     }
+    assert!(!oxshmem::is_initialized());
+    // A descriptor would keep the memory of an old heap.
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let files: Vec<_> = descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
+    assert!(!files.iter().any(|file| file.to_string_lossy().contains("oxshmem heap")), "{files:?}");
 }
 
 #[test]
@@ -318,11 +313,7 @@ fn a_cube_has_axes() {
 /// PE 0 is in one team more than the others. So the column of the PEs 0 and 2 cannot be split, and that of the PEs 1 and 3 can.
 #[test]
 fn a_grid_that_cannot_be_made_is_an_error_on_all_pes() {
-    const NAME: &str = "a_grid_that_cannot_be_made_is_an_error_on_all_pes";
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
-        for pe in again(4, NAME, &[("SHMEM_TEAMS_MAX", "5")]) {
-            assert!(pe.status.success(), "{}{}", pe.out, pe.err);
-        }
+    if own_words(4, &[("SHMEM_TEAMS_MAX", "5")]).is_some() {
         return;
     }
     let world = World::init().unwrap();
@@ -456,10 +447,7 @@ fn block_on<F: Future>(future: F) -> (F::Output, usize) {
 /// The same collectives by schedules, where the user has chosen one.
 #[test]
 fn collectives_by_schedules() {
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
-        for pe in again(4, "collectives_by_schedules", &[("SHMEM_REDUCE_ALGORITHM", "ring")]) {
-            assert!(pe.status.success() && pe.out.contains("1 passed"), "{}{}", pe.out, pe.err);
-        }
+    if own_words(4, &[("SHMEM_REDUCE_ALGORITHM", "ring")]).is_some() {
         return;
     }
     let world = World::init().unwrap();

@@ -6,7 +6,7 @@ mod again;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use again::again;
+use again::{again, own_job, own_words};
 use oxshmem::test::{processes, processes_on};
 use oxshmem::{Atomic, ErrorKind, Lock, World};
 use oxshmem_test_folder::TestFolder;
@@ -76,8 +76,7 @@ fn a_transfer_that_tries_is_refused_with_an_error() {
 #[test]
 fn a_transfer_that_tries_without_a_world_is_refused_with_an_error() {
     oxshmem::symmetric! { static TOTAL: u64 = 0; }
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
-        let said = said_with(1, "a_transfer_that_tries_without_a_world_is_refused_with_an_error", &[]);
+    if let Some(said) = own_words(1, &[]) {
         return assert!(!said.contains("shmem_team_n_pes"), "{said}");
     }
     let none = |refused: Option<oxshmem::Error>| {
@@ -296,21 +295,9 @@ fn what_can_fail_is_an_error() {
     });
 }
 
-/// The standard error of the PEs of [`again`], all of which end well.
-fn said_with(pes: usize, test: &str, variables: &[(&str, &str)]) -> String {
-    let job = again(pes, test, variables);
-    assert!(job.iter().all(|pe| pe.status.success()), "{job:?}");
-    job.into_iter().map(|pe| pe.err).collect()
-}
-
 #[test]
 fn a_failed_allocation_is_an_error_with_numbers_and_prints_nothing() {
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
-        let said = said_with(
-            2,
-            "a_failed_allocation_is_an_error_with_numbers_and_prints_nothing",
-            &[("SHMEM_SYMMETRIC_SIZE", "1M")],
-        );
+    if let Some(said) = own_words(2, &[("SHMEM_SYMMETRIC_SIZE", "1M")]) {
         return assert!(!said.contains("oxshmem"), "{said}");
     }
     let world = World::init().unwrap();
@@ -327,8 +314,7 @@ fn a_failed_allocation_is_an_error_with_numbers_and_prints_nothing() {
 
 #[test]
 fn a_context_too_many_is_an_error() {
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_none() {
-        said_with(1, "a_context_too_many_is_an_error", &[("SHMEM_MAX_CTX", "2")]);
+    if own_words(1, &[("SHMEM_MAX_CTX", "2")]).is_some() {
         return;
     }
     let world = World::init().unwrap();
@@ -372,27 +358,25 @@ fn a_panic_goes_on_where_standard_error_takes_nothing() {
 
 #[test]
 fn a_world_behind_a_caught_panic_says_why_there_is_none() {
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
+    let Some(job) = own_job(1, &[]) else {
         let outcome = catch_unwind(|| {
             let _world = World::init().unwrap();
             panic!("it drops the world");
         });
         assert!(outcome.is_err());
         return eprintln!("{}", World::init().unwrap_err());
-    }
-    let job = again(1, "a_world_behind_a_caught_panic_says_why_there_is_none", &[]);
+    };
     assert!(job[0].err.contains("World::init: the last world of this process ended in a panic"), "{}", job[0].err);
 }
 
 #[test]
 fn schedules_for_different_lengths() {
-    if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
+    let Some(job) = own_job(2, &[("SHMEM_REDUCE_ALGORITHM", "ring")]) else {
         let world = World::init().unwrap();
         let numbers = world.allocate_slice(300, 0_u64).unwrap();
         let mine = &numbers[..100 + 100 * world.my_pe()];
         return world.sum(mine, mine);
-    }
-    let job = again(2, "schedules_for_different_lengths", &[("SHMEM_REDUCE_ALGORITHM", "ring")]);
+    };
     let said: String = job.into_iter().map(|pe| pe.err).collect();
     assert!(said.contains("the members of the team name different destinations"), "{said}");
 }

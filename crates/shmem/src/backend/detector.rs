@@ -9,10 +9,8 @@ use crate::{threads, told};
 /// All PEs run this program, so the detectors can begin; all PEs call.
 pub(crate) fn begin() {
     #[cfg(feature = "race")]
-    {
-        if threads::here().is_none() {
-            told::begin();
-        }
+    if threads::here().is_none() {
+        told::begin();
     }
 }
 
@@ -22,10 +20,8 @@ pub(crate) fn begin() {
 #[cfg_attr(not(feature = "race"), expect(unused_variables, reason = "nobody is told"))]
 pub(crate) fn reads<T>(start: *const T, count: usize) {
     #[cfg(feature = "race")]
-    {
-        if threads::here().is_none() {
-            told::access(start as usize, count * size_of::<T>(), false);
-        }
+    if threads::here().is_none() {
+        told::access(start as usize, count * size_of::<T>(), false);
     }
 }
 
@@ -35,10 +31,8 @@ pub(crate) fn reads<T>(start: *const T, count: usize) {
 #[cfg_attr(not(feature = "race"), expect(unused_variables, reason = "nobody is told"))]
 pub(crate) fn writes<T>(start: *const T, count: usize) {
     #[cfg(feature = "race")]
-    {
-        if threads::here().is_none() {
-            told::access(start as usize, count * size_of::<T>(), true);
-        }
+    if threads::here().is_none() {
+        told::access(start as usize, count * size_of::<T>(), true);
     }
 }
 
@@ -47,10 +41,8 @@ pub(crate) fn writes<T>(start: *const T, count: usize) {
 #[cfg_attr(not(feature = "race"), expect(unused_variables, reason = "nobody is told"))]
 pub(crate) fn sees<T>(variable: *const T) {
     #[cfg(feature = "race")]
-    {
-        if threads::here().is_none() {
-            told::seen(variable as usize, size_of::<T>());
-        }
+    if threads::here().is_none() {
+        told::seen(variable as usize, size_of::<T>());
     }
 }
 

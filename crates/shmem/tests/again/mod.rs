@@ -1,4 +1,5 @@
 //! Tests that need a job of their own.
+#![allow(dead_code, reason = "every test program uses a part of it")]
 
 use std::process::Command;
 
@@ -19,4 +20,17 @@ pub(crate) fn again(pes: usize, test: &str, variables: &[(&str, &str)]) -> Vec<E
         assert!(has_run, "a PE ran no test `{test}`: {}\n{}{}", pe.status, pe.out, pe.err);
     }
     job
+}
+
+/// The PEs of a job of their own that run the test of this thread, with these variables; `None` in such a PE.
+pub(crate) fn own_job(pes: usize, variables: &[(&str, &str)]) -> Option<Vec<Ended>> {
+    let is_pe = std::env::var_os("OXSHMEM_TEST_CALL").is_some();
+    (!is_pe).then(|| again(pes, std::thread::current().name().expect("the harness names threads by tests"), variables))
+}
+
+/// The standard error of [`own_job`], all of whose PEs end well.
+pub(crate) fn own_words(pes: usize, variables: &[(&str, &str)]) -> Option<String> {
+    let job = own_job(pes, variables)?;
+    assert!(job.iter().all(|pe| pe.status.success()), "{job:?}");
+    Some(job.into_iter().map(|pe| pe.err).collect())
 }
