@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use oxshmem::Comparison::{AtLeast, Is};
-use oxshmem::test::{Ended, launch, launch_on};
+use oxshmem::test::{Ended, launch_on};
 use oxshmem::{Atomic, Lock, Signal, Update, World, symmetric};
 
 symmetric! {
@@ -21,14 +21,13 @@ const FOUND: i32 = 66;
 /// The case that a process is a PE of.
 const CASE: &str = "RACE_DETECTOR_CASE";
 
-/// Runs a case as a job of two PEs on so many nodes.
-fn run(nodes: usize, case: &str) -> Vec<Ended> {
-    let command = |_: usize| -> std::io::Result<Command> {
+/// Runs a case as a job of so many PEs on so many nodes.
+fn run(nodes: usize, pes: usize, case: &str) -> Vec<Ended> {
+    let job = launch_on(nodes, pes, |_| {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["a_pe", "--exact", "--nocapture", "--test-threads=1", "--include-ignored"]).env(CASE, case);
         Ok(command)
-    };
-    let job = if nodes == 1 { launch(2, command) } else { launch_on(nodes, 2, command) };
+    });
     job.expect("this test starts itself")
 }
 
@@ -136,7 +135,7 @@ fn play(world: &World, name: &str, right: bool) {
 
 /// The job reports races, all of which have these words.
 fn is_found(nodes: usize, case: &str, words: &[&str]) {
-    let job = run(nodes, case);
+    let job = run(nodes, 2, case);
     let said: String = job.iter().map(|pe| pe.err.as_str()).collect();
     assert!(job.iter().any(|pe| pe.status.code() == Some(FOUND)), "{case} on {nodes} nodes: {job:?}");
     assert!(said.contains("data race on "), "{case} on {nodes} nodes: {said}");
@@ -145,7 +144,7 @@ fn is_found(nodes: usize, case: &str, words: &[&str]) {
 
 /// The job reports nothing.
 fn is_right(nodes: usize, case: &str) {
-    let job = run(nodes, case);
+    let job = run(nodes, 2, case);
     for pe in &job {
         assert!(pe.status.success() && !pe.err.contains("race"), "{case} on {nodes} nodes: {job:?}");
     }
@@ -186,12 +185,6 @@ fn right_programs_are_not_accused() {
 
 #[test]
 fn a_program_of_one_pe_ends_well() {
-    let command = |_: usize| -> std::io::Result<Command> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["a_pe", "--exact", "--nocapture", "--test-threads=1", "--include-ignored"]);
-        command.env(CASE, "threads right");
-        Ok(command)
-    };
-    let job = launch(1, command).expect("this test starts itself");
+    let job = run(1, 1, "threads right");
     assert!(job[0].status.success(), "{job:?}");
 }

@@ -62,30 +62,22 @@ pub(crate) unsafe fn get<V: Via, T: Plain>(
     }
 }
 
-pub(crate) unsafe fn begin_put<V: Via, T: Plain>(
-    here: &ThreadPe,
-    via: V,
-    dest: *mut T,
-    source: *const T,
-    nelems: usize,
-    pe: c_int,
-) -> bool {
-    // SAFETY: our caller has made the promises that this call asks for.
-    unsafe { put(here, via, dest, source, nelems, pe) };
-    false
+/// The beginnings of transfers, which are complete when these return.
+macro_rules! complete_at_once {
+    ($($name:ident $whole:ident;)*) => {$(
+        pub(crate) unsafe fn $name<V: Via, T: Plain>(
+            here: &ThreadPe, via: V, dest: *mut T, source: *const T, nelems: usize, pe: c_int,
+        ) -> bool {
+            // SAFETY: our caller has made the promises that this call asks for.
+            unsafe { $whole(here, via, dest, source, nelems, pe) };
+            false
+        }
+    )*};
 }
 
-pub(crate) unsafe fn begin_get<V: Via, T: Plain>(
-    here: &ThreadPe,
-    via: V,
-    dest: *mut T,
-    source: *const T,
-    nelems: usize,
-    pe: c_int,
-) -> bool {
-    // SAFETY: our caller has made the promises that this call asks for.
-    unsafe { get(here, via, dest, source, nelems, pe) };
-    false
+complete_at_once! {
+    begin_put put;
+    begin_get get;
 }
 
 pub(crate) unsafe fn put_nbi<V: Via, T: Plain>(
