@@ -92,6 +92,14 @@ class Interrupts(unittest.TestCase):
         self.assertIn("the job's only PE waits, and nothing can end that", ended.stderr)
         self.assertIn("called from alone.py:4", ended.stderr)
 
+    def test_a_lock_that_nobody_will_release_is_a_deadlock(self) -> None:
+        program = "import threading\nlock = shmem.Lock()\nTAKE\nlock.acquire()\n"
+        for take in ("lock.acquire()", "thread = threading.Thread(target=lock.acquire); thread.start(); thread.join()"):
+            ended = self.deadlocked(program.replace("TAKE", take))
+            self.assertEqual(ended.returncode, 1, ended.stderr)
+            self.assertIn("it holds this lock already", ended.stderr)
+            self.assertIn("called from alone.py:7", ended.stderr)
+
     def test_a_wait_that_a_handler_could_end_is_no_deadlock(self) -> None:
         program = "import os, subprocess\ndef handle(*_):\n    flag[0] = 1\nsignal.signal(signal.SIGINT, handle)\n" \
             "subprocess.Popen(['sh', '-c', f'sleep 6; kill -INT {os.getpid()}'])\nshmem.wait_until(flag, '==', 1)\n"

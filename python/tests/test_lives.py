@@ -21,7 +21,8 @@ NEXT, LAST = (ME + 1) % PES, (ME - 1) % PES
 LONG = 1 << 18
 
 # Things of a first life, of which a second one must use none.
-AGAIN = """import oxshmem as shmem
+AGAIN = """import threading, time
+import oxshmem as shmem
 from oxshmem import shmem4py
 import numpy as np
 me, pes = shmem.my_pe(), shmem.n_pes()
@@ -32,7 +33,20 @@ pending, dropped = shmem.sum_reduce_nb(shmem.zeros(1000), old), shmem.zeros(7)
 shmem.put_nbi(old, np.ones(1000), me, ctx=ctx)
 shmem.barrier_all()
 del dropped
+stopped, mine = [], [shmem.Lock() for _ in range(pes)][me]
+def ask():
+    try:
+        mine.acquire()
+    except RuntimeError as error:
+        stopped.append(str(error))
+mine.acquire()
+waiting = threading.Thread(target=ask)
+waiting.start()
+while not mine._turns.queue:
+    time.sleep(0.001)
 shmem.finalize()
+waiting.join()
+assert stopped == ["Lock.acquire: finalize() has ended this lock: make another one"], stopped
 assert not shmem.is_running() and not ctx and not other and not team and old.size == 1000
 shmem.init()
 assert shmem.is_running() and (shmem.my_pe(), shmem.n_pes()) == (me, pes) and pending.test() and shmem4py.CTX_DEFAULT

@@ -1,5 +1,7 @@
 """Threads of Python that call at once; with a build without Python's lock they run at once, too."""
 
+import os
+import signal
 import sys
 import threading
 import time
@@ -10,7 +12,7 @@ from unittest import mock
 import numpy as np
 
 import oxshmem as shmem
-from oxshmem import _contexts, _core, _start
+from oxshmem import _contexts, _core, _start, shmem4py
 
 ME, PES = shmem.my_pe(), shmem.n_pes()
 NEXT = (ME + 1) % PES
@@ -51,6 +53,23 @@ class _Watched:
     def _kept(self) -> List[Any]:
         self.noted.append(self._has_begun())
         return self._list
+
+
+def until(is_so: Callable[[], Any]) -> None:
+    """Waits for what another thread does. A thread that never does it is a failure."""
+    end = time.monotonic() + 60
+    while not is_so():
+        if time.monotonic() > end:
+            raise TimeoutError("the other thread has not got there")
+        time.sleep(0.001)
+
+
+class Interruption(Exception):
+    """A handler of a signal raises it."""
+
+
+def interrupt(*_: Any) -> None:
+    raise Interruption
 
 
 class Threads(unittest.TestCase):
@@ -200,6 +219,162 @@ class Threads(unittest.TestCase):
         for array in (*arrays[0], *arrays[1]):
             self.assertTrue((array == 1).all(), array.dtype)
             shmem.free(array)
+
+
+class Locks(unittest.TestCase):
+    """A lock of the library belongs to a PE, and threads of a PE take turns."""
+
+    def setUp(self) -> None:
+        self.lock = shmem.Lock()
+        self.addCleanup(self.lock.free)
+        self.addCleanup(shmem.barrier_all)
+
+    def begin(self, work: Callable[[], Any]) -> threading.Thread:
+        thread = threading.Thread(target=work)
+        thread.start()
+        self.addCleanup(thread.join)
+        return thread
+
+    def waiting(self) -> int:
+        return len(self.lock._turns.queue)
+
+    def test_one_thread_of_one_pe_has_a_lock(self) -> None:
+        word, total = shmem4py.new_lock(), shmem.zeros(2, dtype=int)
+
+        def count(number: int) -> None:
+            view = word[:] if number % 2 else word.view(np.uint64)  # two arrays, and one lock
+            for _ in range(ROUNDS):
+                with self.lock:
+                    shmem.p(total, shmem.g(total, 0) + 1, 0)
+                shmem4py.set_lock(view)
+                shmem.p(total, shmem.g(total, 0, index=1) + 1, 0, index=1)
+                shmem4py.clear_lock(view)
+
+        together(count)
+        shmem.barrier_all()
+        self.assertEqual([shmem.g(total, 0, index=i) for i in range(2)], [ROUNDS * THREADS * PES] * 2)
+        shmem.barrier_all()
+        for array in (word, total):
+            shmem.free(array)
+
+    def test_threads_get_a_lock_in_the_order_in_which_they_ask(self) -> None:
+        order: List[int] = []
+
+        def ask(number: int) -> None:
+            with self.lock:
+                order.append(number)
+
+        with self.lock:
+            threads = []
+            for number in range(THREADS):
+                threads.append(self.begin(lambda number=number: ask(number)))  # type: ignore[misc]
+                until(lambda: self.waiting() == number + 1)
+            self.assertEqual(order, [])
+        for thread in threads:
+            thread.join()
+        self.assertEqual(order, list(range(THREADS)))
+
+    def test_a_lock_of_another_thread_is_not_free_and_each_may_release_it(self) -> None:
+        got: List[bool] = []
+
+        def release() -> None:
+            got.append(self.lock.acquire(blocking=False))
+            until(lambda: self.waiting() == 1)
+            self.lock.release()
+
+        with self.lock:
+            thread = self.begin(release)
+            self.lock.acquire()  # until the other thread has released it
+            thread.join()
+        self.assertEqual(got, [False])
+        with self.assertRaisesRegex(RuntimeError, "does not hold the lock"):
+            self.lock.release()
+
+    def test_an_exception_ends_the_wait_for_another_thread(self) -> None:
+        has_taken, may_go_on = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with self.lock:
+                has_taken.set()
+                until(lambda: self.waiting() == 1)
+                os.kill(os.getpid(), signal.SIGUSR1)
+                may_go_on.wait(60)
+
+        outer = signal.signal(signal.SIGUSR1, interrupt)
+        try:
+            thread = self.begin(hold)
+            has_taken.wait(60)
+            with self.assertRaises(Interruption):
+                self.lock.acquire()
+            self.assertEqual((self.waiting(), self.lock.acquire(blocking=False)), (0, False))
+        finally:
+            may_go_on.set()
+            signal.signal(signal.SIGUSR1, outer)
+        thread.join()
+        with self.lock:
+            pass
+
+    def test_a_handler_that_raises_at_the_end_of_acquire_leaves_the_lock_free(self) -> None:
+        """It runs when the call of the library has ended, and the PE has the lock."""
+        flag, came = shmem.zeros(1, dtype=int), []  # type: Any, List[int]
+
+        def interrupt_and_tell() -> None:
+            until(lambda: self.lock._turns.holder)
+            os.kill(os.getpid(), signal.SIGUSR1)
+            until(lambda: came)
+            shmem.p(flag, 1, 0)
+
+        if ME == 0:
+            self.lock.acquire()
+        shmem.barrier_all()
+        if ME == 0 and PES > 1:
+            shmem.wait_until(flag, "==", 1)
+            self.lock.release()
+        if ME == 1:
+            # The library hears of the signal at once, and Python's handler runs when the call has ended.
+            receiving, sending = os.pipe()
+            os.set_blocking(sending, False)
+            outer, outer_pipe = signal.signal(signal.SIGUSR1, interrupt), signal.set_wakeup_fd(sending)
+            reader = self.begin(lambda: came.append(os.read(receiving, 1)[0]))
+            try:
+                self.begin(interrupt_and_tell)
+                with self.assertRaises(Interruption):
+                    self.lock.acquire()
+            finally:
+                signal.set_wakeup_fd(outer_pipe)
+                signal.signal(signal.SIGUSR1, outer)
+            reader.join()
+            os.close(receiving)
+            os.close(sending)
+        if ME == 0 and PES == 1:
+            self.lock.release()
+        with self.lock:  # all PEs get it
+            pass
+        shmem.barrier_all()
+        shmem.free(flag)
+
+    def test_a_forked_child_is_told_so_where_another_thread_has_the_lock(self) -> None:
+        has_taken, may_release = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with self.lock:
+                has_taken.set()
+                may_release.wait(60)
+
+        thread = self.begin(hold)
+        has_taken.wait(60)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            try:
+                self.lock.acquire()
+            except RuntimeError as error:
+                os._exit(7 if "this is a forked child" in str(error) else 1)
+            os._exit(2)
+        _, status = os.waitpid(child, 0)
+        may_release.set()
+        thread.join()
+        self.assertEqual(os.WEXITSTATUS(status), 7)
 
 
 if __name__ == "__main__":

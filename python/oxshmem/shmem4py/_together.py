@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 import oxshmem as _shmem
 
 from .. import _core, _start, _waits
+from .._locks import Turns, turns_of
 from .._needs import SYMMETRIC
 from .._start import address
 from ._calls import _cut, _fitting, _flat, _size, free, new_lock
@@ -130,30 +131,31 @@ def test_some_vector(ivars: Array, cmp: CMP, values: Sequence[Any], status: Stat
     return _waits.test_some(ivars, cmp, _line(values), status)
 
 
-def _call_of_lock(name: str, result: str, lock: Array) -> Any:
-    """A call of the library with a lock, a word that must be symmetric and aligned: the library would end the job. Of a shorter one it
-    would write past the end."""
+def _turns_of(name: str, lock: Array) -> Turns:
+    """The turns of a lock, a word that must be symmetric and aligned: the library would end the job. Of a shorter one it would write past
+    the end."""
     place, count, size = _core.inspect(lock, SYMMETRIC, name, "lock")[:3]
     if place % 8:
         raise ValueError(f"{name}: the lock does not lie at a multiple of 8 bytes: make it with new_lock")
     if count * size < 8:
         raise ValueError(f"{name}: the lock has {count * size} bytes and needs 8: make it with new_lock")
-    return _core.call(address(f"shmem_{name}"), result, lock)
+    return turns_of(lock, place)
 
 
 def set_lock(lock: Array) -> None:
     """Takes a lock."""
-    _call_of_lock("set_lock", "n", lock)
+    _turns_of("set_lock", lock).take(lock)
 
 
 def test_lock(lock: Array) -> bool:
     """Takes a lock if it is free; True if it was not."""
-    return bool(_call_of_lock("test_lock", "i", lock))
+    return not _turns_of("test_lock", lock).take(lock, blocking=False)
 
 
 def clear_lock(lock: Array) -> None:
     """Gives a lock back."""
-    _call_of_lock("clear_lock", "n", lock)
+    if not _turns_of("clear_lock", lock).give(lock):
+        _core.call(address("shmem_clear_lock"), "n", lock)  # which knows the locks that this module has not taken
 
 
 class Lock(_start.InProcess):
