@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from . import _core, _start
 from ._names import Names
 from ._needs import SYMMETRIC, TOGETHER, WRITABLE
-from ._requests import Request
+from ._requests import Request, end_dropped_if_many
 from ._start import address, c_int, integer
 from ._table import FAMILIES
 from ._teams import Team
@@ -306,6 +306,7 @@ def sum_exscan(dest: Array, source: Array, team: Optional[Team] = None) -> None:
 
 
 def _begin(name: str, address: int, *arguments: Any) -> Request:
+    end_dropped_if_many()
     handle = np.zeros(1, dtype=np.uint64)
     _done(_core.call(address, *arguments, handle), name)
     return Request(handle, [handle, arguments])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Callable, Generator, List
 
 from numpy.typing import NDArray
@@ -12,6 +13,10 @@ from ._start import address
 Array = NDArray[Any]
 
 _TEST, _WAIT = address("shmemx_req_test"), address("shmemx_req_wait")
+# A collective that begins looks for dropped requests that are over where there are so many. The limit is twice the number of those that go
+# on, so each is looked at a few times however many go on.
+_MANY = 64
+_limit = _MANY
 
 
 class Request(_start.InProcess):
@@ -58,23 +63,35 @@ class Request(_start.InProcess):
             yield
 
 
+# Held by a thread that completes dropped requests of others, or looks for those that are over: the library takes a request from one thread.
+_ending = threading.RLock()
+
+
 def complete_those_with(is_meant: Callable[[Any], bool]) -> None:
     """Waits for the collectives that go on with a meant array, whose memory is about to be given back."""
     requests = [reference() for reference in _start.of_this_life.valuerefs()]
     going_on = [request._arrays for request in requests if isinstance(request, Request)]
-    for arrays in going_on + list(_start.dropped_requests):
-        if arrays and any(is_meant(argument) for argument in arrays[1]):
-            _core.call(_WAIT, "i", arrays[0])
+    with _ending:
+        for arrays in going_on + list(_start.dropped_requests):
+            if arrays and any(is_meant(argument) for argument in arrays[1]):
+                _core.call(_WAIT, "i", arrays[0])
 
 
 def end_dropped() -> None:
     """Lets go of the arrays of collectives that are over and whose requests the program has dropped. It waits for no PE."""
-    going_on = []
-    while _start.dropped_requests:
-        try:
-            arrays = _start.dropped_requests.pop()
-        except IndexError:  # another thread was quicker
-            break
-        if _core.call(_TEST, "I", arrays[0]):
-            going_on.append(arrays)
-    _start.dropped_requests.extend(going_on)
+    global _limit
+    if not _ending.acquire(blocking=False):  # another thread may wait for one of them
+        return
+    try:
+        dropped = list(_start.dropped_requests)
+        # Until then each stays in the list, where a thread that gives memory back looks for it. New ones come behind these.
+        _start.dropped_requests[:len(dropped)] = [arrays for arrays in dropped if _core.call(_TEST, "I", arrays[0])]
+        _limit = max(_MANY, 2 * len(_start.dropped_requests))
+    finally:
+        _ending.release()
+
+
+def end_dropped_if_many() -> None:
+    """The same where there are many: memory does not grow with the number of requests that a program has ever dropped."""
+    if len(_start.dropped_requests) >= _limit:
+        end_dropped()

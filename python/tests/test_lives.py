@@ -14,7 +14,7 @@ from typing import Any, Callable, List, Optional, Tuple
 import numpy as np
 
 import oxshmem as shmem
-from oxshmem import _start, shmem4py
+from oxshmem import _requests, _start, shmem4py
 
 ME, PES = shmem.my_pe(), shmem.n_pes()
 NEXT, LAST = (ME + 1) % PES, (ME - 1) % PES
@@ -241,6 +241,39 @@ class Dropped(unittest.TestCase):
         self.assertIsNotNone(total())
         shmem.barrier_all()
         self.assertEqual((shmem.free_dropped(), total(), _start.dropped_requests), (2, None, []))
+
+    def test_dropped_requests_are_as_many_as_go_on(self) -> None:
+        many = 300
+        shmem.free_dropped()
+        dest, source, flag = shmem.zeros(1), shmem.ones(1), shmem.zeros(1, dtype=int)
+        self.addCleanup(shmem.free, flag)
+        shmem.barrier_all()
+        if ME == 0:
+            views = []
+            for _ in range(many):
+                view = dest[:]
+                views.append(weakref.ref(view))
+                shmem.sum_reduce_nb(view, source)  # nobody has the request
+                del view
+            if PES > 1:  # the others have not begun
+                self.assertEqual(len(_start.dropped_requests), many)
+                self.assertTrue(all(view() is not None for view in views))
+            for pe in range(1, PES):
+                shmem.p(flag, 1, pe)
+        else:
+            shmem.wait_until(flag, "==", 1)
+            for _ in range(many):
+                shmem.sum_reduce_nb(dest, source)
+        while _start.dropped_requests:
+            _requests.end_dropped()
+        shmem.barrier_all()
+        for _ in range(many):
+            shmem.sum_reduce_nb(dest, source)
+            shmem.sum_reduce_nb(dest, source).wait()  # those of one team are over in the order of their calls
+            self.assertLessEqual(len(_start.dropped_requests), _requests._MANY)
+        shmem.barrier_all()
+        shmem.free(dest)
+        shmem.free(source)
 
     def test_free_waits_for_collectives_of_the_array(self) -> None:
         team = shmem.TEAM_WORLD.split_strided(0, 1, PES)
