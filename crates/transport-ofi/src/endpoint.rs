@@ -15,7 +15,7 @@ use std::sync::Arc;
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
-use oxshmem_transport::{Account, FoundPiece, NotIssued, Region, Remote, Segment};
+use oxshmem_transport::{Account, FoundPiece, Losses, NotIssued, Region, Remote, Segment};
 
 use crate::address::RailAddress;
 use crate::delivery::Delivery;
@@ -45,6 +45,8 @@ pub(crate) struct Endpoint {
     pub(crate) sending: usize,
     /// Why it can no longer be used.
     pub(crate) broken: Option<Error>,
+    /// Operations of all rails that have failed.
+    pub(crate) losses: Arc<Losses>,
     inject: usize,
     /// Puts of at most this many bytes are injected from where they are.
     at_once: usize,
@@ -107,6 +109,7 @@ impl Endpoint {
             peers: KnownPeers::new(pes),
             sending: 0,
             broken: None,
+            losses: Arc::default(),
             local,
             receives,
             unposted: Vec::new(),

@@ -306,6 +306,7 @@ impl Engine {
 
     /// Disconnects from all PEs that know this one.
     pub(crate) fn leave(&mut self) {
+        self.first.losses.begin_leaving();
         for pe in self.first.peers.begin_leaving() {
             self.send(pe, &Message::Disconnect);
         }

@@ -5,12 +5,13 @@
 //! descriptor where there is one, and backs off where there is none (`backoff`), or while callers issue operations and
 //! do not poll.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use oxshmem_base::Error;
-use oxshmem_transport::OperationLock;
 use oxshmem_transport::progress_thread::{Callers, Drive, NextStep};
+use oxshmem_transport::{Losses, OperationLock};
 use parking_lot::MutexGuard;
 
 use crate::backoff::Backoff;
@@ -60,6 +61,7 @@ pub(crate) struct Net {
     waiting: AtomicU64,
     /// Whether the engine is broken. Stored with the engine locked.
     broken: AtomicBool,
+    losses: Arc<Losses>,
     /// The destination of bytes that are not used.
     scrap: Box<AtomicU64>,
 }
@@ -85,6 +87,7 @@ impl Net {
             callers: Callers::default(),
             waiting: AtomicU64::new(0),
             broken: AtomicBool::new(false),
+            losses: engine.first.losses.clone(),
             scrap: Box::default(),
             engine: OperationLock::new(engine),
         }
@@ -206,10 +209,10 @@ impl Net {
         self.broken.load(Ordering::Acquire)
     }
 
-    /// Why the endpoint can no longer be used.
+    /// Why the job cannot go on: the endpoint can no longer be used, or an operation of some lane has failed.
     pub(crate) fn failure(&self) -> Option<Error> {
         if !self.is_broken() {
-            return None;
+            return self.losses.first().cloned();
         }
         self.lock().broken().cloned()
     }

@@ -169,7 +169,10 @@ fn engine(library: &'static Libfabric, me: u32, give_up: Duration, selection: &S
     for info in further {
         let name = info.domain_name();
         match endpoint(info, FURTHER, selection.pes) {
-            Ok(rail) => engine.further.push(rail),
+            Ok(mut rail) => {
+                rail.losses = engine.first.losses.clone();
+                engine.further.push(rail);
+            }
             // The PE does without it.
             Err(error) => engine.missing.push(format!("{name} ({})", error.in_one_line())),
         }

@@ -25,8 +25,8 @@ use std::{ptr, slice};
 
 use oxshmem_base::Error;
 use oxshmem_transport::{
-    AtomicArguments, AwaitedState, CompletionHabit, Failed, MOST_ASKED, NotIssued, NumberMap, PutArguments, Region,
-    Remote, SignalUpdate, TargetTask, WatchedTime, Width,
+    AtomicArguments, AwaitedState, CompletionHabit, Failed, Losses, MOST_ASKED, NotIssued, NumberMap, PutArguments,
+    Region, Remote, SignalUpdate, TargetTask, WatchedTime, Width,
 };
 use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
@@ -37,7 +37,6 @@ use self::reach::Watched;
 use self::reached::ReachedPeer;
 use self::straight::PreparedParams;
 use self::transfer::CopiedPut;
-use crate::losses::Losses;
 use crate::message::{ANSWER, Ask};
 use crate::objects::{UcxContext, Worker, meaning};
 use crate::peers::Directory;

@@ -17,7 +17,6 @@ mod devices;
 mod keys;
 mod lane;
 mod load;
-mod losses;
 mod message;
 mod net;
 mod objects;

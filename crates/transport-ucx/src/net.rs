@@ -12,13 +12,12 @@ use oxshmem_base::Error;
 use oxshmem_os::descriptors;
 use oxshmem_transport::due::SleepMark;
 use oxshmem_transport::progress_thread::Callers;
-use oxshmem_transport::{LaneOptions, Participant};
+use oxshmem_transport::{LaneOptions, Losses, Participant};
 use parking_lot::Mutex;
 
 use crate::answer::AnswerSender;
 use crate::backlog::Backlog;
 use crate::channel::{Channel, LONGEST_MESSAGE};
-use crate::losses::Losses;
 use crate::objects::UcxContext;
 use crate::peers::{Directory, MARK};
 use crate::region::Regions;

@@ -188,6 +188,7 @@ impl Endpoint {
             SlotUse::Free | SlotUse::Receive => return,
         };
         let error = failed.map(|(code, why)| self.unreachable_by(pe, code, &why));
+        error.iter().for_each(|error| self.losses.note(error));
         if let Some(account) = account {
             error.into_iter().for_each(|error| account.fail(error));
             account.complete_locked(1);

@@ -282,6 +282,8 @@ fn a_signal_does_not_follow_data_that_a_rail_has_lost() {
         settle();
         assert_eq!(flag, 0, "the signal tells of data that is not there");
         lane.lane.progress().expect_err("a rail has lost data");
+        // A wait for something else asks the fabric.
+        assert!(lane.fabric.lost().is_some(), "the data was lost");
     });
 }
 

@@ -7,14 +7,15 @@ use oxshmem_base::Error;
 
 /// The first failure of the network that this PE has met. Errors of callers, such as a range outside of a peer's memory, are none.
 #[derive(Default)]
-pub(crate) struct Losses {
+pub struct Losses {
     first: OnceLock<Error>,
     /// This PE has said good-bye: peers that it has told may close their connections.
     leaving: AtomicBool,
 }
 
 impl Losses {
-    pub(crate) fn note(&self, error: &Error) {
+    /// This PE has met an error.
+    pub fn note(&self, error: &Error) {
         // Relaxed: a connection of a peer closes after the peer has our good-bye, and this thread or the one before it under the lock of
         // the channel has sent that.
         if !self.leaving.load(Ordering::Relaxed) {
@@ -23,12 +24,13 @@ impl Losses {
         }
     }
 
-    pub(crate) fn first(&self) -> Option<&Error> {
+    /// The first error.
+    pub fn first(&self) -> Option<&Error> {
         self.first.get()
     }
 
     /// From now on connections that close are no failures.
-    pub(crate) fn begin_leaving(&self) {
+    pub fn begin_leaving(&self) {
         self.leaving.store(true, Ordering::Relaxed);
     }
 }
