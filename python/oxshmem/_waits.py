@@ -43,20 +43,42 @@ def compared(cmp: Comparison, name: str) -> int:
     return number
 
 
+def _as_ints(given: Array) -> Optional[List[int]]:
+    """Python's objects as numbers of any size, which have an order that is exact; None if one of them is no integer."""
+    try:
+        return list(map(operator.index, given.reshape(-1).tolist()))
+    except TypeError:
+        return None
+
+
+def _refuse(given: Array, kind: "np.dtype[Any]", name: str, argument: str) -> None:
+    """Raises the exception for the first value that a type does not hold. Empty arrays have none."""
+    limits = np.iinfo(kind)
+    for _, value in np.ndenumerate(given):
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise TypeError(f"{name}: the {argument} {value!r} is no integer; this call takes {kind} here") from None
+        if not limits.min <= number <= limits.max:
+            raise OverflowError(f"{name}: the {argument} {value!r} does not fit {kind}")
+
+
 def whole(values: Any, kind: "np.dtype[Any]", name: str, argument: str) -> Array:
-    """Whole numbers as an array of a type, which must hold each of them: numpy would truncate them silently."""
-    given = values if isinstance(values, (np.ndarray, np.generic)) else np.asarray(values, dtype=object)
-    if not np.can_cast(given.dtype, kind, "safe"):
-        known, limits = np.empty(given.shape, dtype=object), np.iinfo(kind)
-        for place, value in np.ndenumerate(given):
-            try:
-                known[place] = operator.index(value)
-            except TypeError:
-                raise TypeError(f"{name}: the {argument} {value!r} is no integer; this call takes {kind} here") from None
-            if not limits.min <= known[place] <= limits.max:
-                raise OverflowError(f"{name}: the {argument} {value!r} does not fit {kind}")
-        given = known
-    return np.asarray(given, dtype=kind, order="C")
+    """Whole numbers as an array of a type, which must hold each of them: numpy would truncate them silently.
+
+    Only the ends are compared with the type: the least and the greatest one say it of all.
+    """
+    given = np.asarray(values) if isinstance(values, (np.ndarray, np.generic)) else np.asarray(values, dtype=object)
+    if np.can_cast(given.dtype, kind, "safe"):
+        return np.asarray(given, dtype=kind, order="C")
+    numbers: Any = given if given.dtype.kind in "iu" else _as_ints(given) if given.dtype.kind == "O" else None
+    if numbers is not None and given.size:
+        ends = (numbers.min(), numbers.max()) if numbers is given else (min(numbers), max(numbers))
+        limits = np.iinfo(kind)
+        if limits.min <= int(ends[0]) and int(ends[1]) <= limits.max:
+            return np.array(numbers, dtype=kind, order="C").reshape(given.shape)
+    _refuse(given, kind, name, argument)
+    return np.empty(given.shape, dtype=kind)
 
 
 def _line(values: Array, in_order_f: bool) -> Array:
@@ -117,7 +139,8 @@ def wait_until_some(ivars: Array, cmp: Comparison, value: ArrayLike, status: Sta
     """
     indices = np.empty(max(np.asarray(ivars).size, 1), dtype=np.uint64)
     number = _many("wait_until_some", "u", ivars, cmp, value, status, indices)
-    return [int(index) for index in indices[:number]]
+    found: List[int] = indices[:number].tolist()
+    return found
 
 
 def test_all(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = None) -> bool:
@@ -147,4 +170,5 @@ def test_some(ivars: Array, cmp: Comparison, value: ArrayLike, status: Status = 
     """
     indices = np.empty(max(np.asarray(ivars).size, 1), dtype=np.uint64)
     number = _many("test_some", "U", ivars, cmp, value, status, indices)
-    return [int(index) for index in indices[:number]]
+    found: List[int] = indices[:number].tolist()
+    return found

@@ -279,6 +279,40 @@ class Waits(unittest.TestCase):
                 self.assertEqual(shmem.test_some(flags, "==", 4, status=np.asfortranarray(only)), [place])
                 shmem.free(flags)
 
+    def test_values_of_other_types_are_compared_as_numbers(self) -> None:
+        for kind in ("i2", "u2", "i4", "u4", "i8", "u8"):
+            limits = np.iinfo(kind)
+            given = [limits.min, 5, limits.max]
+            flags = shmem.zeros(3, dtype=kind)
+            flags[...] = given
+            wide: List[Any] = [np.array(given, dtype=object), np.array(given, dtype="u8" if kind == "u8" else "i8")]
+            for values in [given, tuple(given), *wide, wide[1].astype(wide[1].dtype.newbyteorder(">")), np.repeat(wide[1], 2)[::2]]:
+                with self.subTest(kind=kind, values=values):
+                    self.assertTrue(shmem.test_all(flags, "==", values))
+            self.assertEqual(shmem.test_some(flags, "==", [5, True, limits.max], status=[False, False, True]), [])
+            for culprit in (limits.max + 1, limits.min - 1, 2**64, -2**70):
+                for values in ([5, culprit, 2**80], np.array([5, culprit, 2**80], dtype=object)):
+                    with self.subTest(kind=kind, culprit=culprit), \
+                            self.assertRaisesRegex(OverflowError, f"^test_all: the value {culprit} does not fit {flags.dtype}$"):
+                        shmem.test_all(flags, "==", values)
+            with self.assertRaisesRegex(OverflowError, f"does not fit {flags.dtype}$"):
+                shmem.test_all(flags, "==", np.array([0, 0, -1 if kind == "u8" else 2**64 - 1], dtype="i8" if kind == "u8" else "u8"))
+            wrongs: List[Any] = [1.0, float("nan"), "1", None, 1j]
+            for wrong in wrongs:
+                many: Any
+                for many in ([5, wrong, 6.5], np.array([5, wrong, 6.5], dtype=object)):
+                    with self.subTest(kind=kind, wrong=wrong), \
+                            self.assertRaisesRegex(TypeError, f"^test_all: the value {wrong!r} is no integer; this call takes"):
+                        shmem.test_all(flags, "==", many)
+            for no_integers in (np.zeros(3), np.zeros(3, dtype="m8[ns]"), np.zeros(3, dtype=[("a", "i4")])):
+                with self.subTest(kind=kind, dtype=no_integers.dtype), \
+                        self.assertRaisesRegex(TypeError, "^test_all: the value .* is no integer; this call takes"):
+                    shmem.test_all(flags, "==", no_integers)
+            nothing: Any
+            for nothing in ([], np.zeros(0), np.zeros(0, dtype="u8"), np.zeros(0, dtype=">i8"), np.zeros((0, 3), dtype=object)):
+                self.assertTrue(shmem.test_all(flags[:0], "==", nothing))
+            shmem.free(flags)
+
     def test_locks(self) -> None:
         lock, total = shmem.Lock(), shmem.zeros(1, dtype=int)
         for _ in range(20):

@@ -1,0 +1,68 @@
+"""Costs of calls, counted in instructions of Python's interpreter: a time would depend on the machine."""
+
+import sys
+import unittest
+from types import FrameType
+from typing import Any, Callable, List, Tuple
+
+import numpy as np
+
+import oxshmem as shmem
+
+ME, PES = shmem.my_pe(), shmem.n_pes()
+NEXT = (ME + 1) % PES
+
+
+def instructions(call: Callable[[], Any]) -> int:
+    """The instructions that Python takes for a call. Those of the part in C and of numpy's are none."""
+    count = 0
+
+    def note(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return note
+
+    call()  # the first call looks routines up
+    before = sys.gettrace()
+    sys.settrace(note)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+class Costs(unittest.TestCase):
+    def test_waits_for_many_take_no_instruction_for_each_element(self) -> None:
+        few, many = 10, 1000
+        for kind in ("i2", "u2", "i4", "u4", "i8", "u8"):
+            flags = shmem.zeros(many, dtype=kind)
+
+            def forms(number: int) -> List[Tuple[str, Callable[[], Any]]]:
+                own, none, order = flags[:number], [0] * number, np.arange(2 * number)
+                return [
+                    ("no status", lambda: shmem.test_all(own, "==", 0)),
+                    ("a list of status", lambda: shmem.test_all(own, "==", 0, status=none)),
+                    ("status of int64", lambda: shmem.test_any(own, "==", 0, status=np.zeros(number, dtype="i8"))),
+                    ("a list", lambda: shmem.test_all(own, "<=", order[:number].tolist())),
+                    ("int64", lambda: shmem.test_all(own, "<=", order[:number])),
+                    ("uint64", lambda: shmem.test_all(own, "<=", order[:number].astype("u8"))),
+                    ("the other byte order", lambda: shmem.test_all(own, "<=", order[:number].astype(">i8"))),
+                    ("a stride", lambda: shmem.test_all(own, "<=", order[::2])),
+                    ("objects", lambda: shmem.test_all(own, "<=", order[:number].astype(object))),
+                    ("indices", lambda: shmem.test_some(own, "==", 0)),
+                    ("a wait for all", lambda: shmem.wait_until_all(own, "==", 0, status=none)),
+                    ("a wait for any", lambda: shmem.wait_until_any(own, "==", 0, status=none)),
+                    ("a wait for some", lambda: shmem.wait_until_some(own, "==", 0, status=none)),
+                ]
+
+            for (form, short), (_, long) in zip(forms(few), forms(many)):
+                with self.subTest(kind=kind, form=form):
+                    # Numpy takes some more instructions for some arrays than for others.
+                    self.assertLess(instructions(long), instructions(short) + few)
+            shmem.free(flags)
+
+
+if __name__ == "__main__":
+    unittest.main()
