@@ -31,6 +31,7 @@ static enum code code_of(const char *format, size_t size, int *is_bool) {
     switch (format[0]) {
     case '?': *is_bool = 1; return U8;
     case 'c': return U8;
+    case 'e': return F16;
     case 'f': return F32;
     case 'd': return F64;
     case 'g': return F80;
@@ -248,6 +249,93 @@ static int integer_take(union value *value, PyObject *object, const struct array
     return 0;
 }
 
+static int is_a(PyObject *object, PyObject *type) {
+    PyObject *own = PyObject_Type(object);
+    int is_one = PyType_IsSubtype(own, type);
+    Py_DecRef(own);
+    return is_one;
+}
+
+/* Places of the fraction of a double behind those of a half, and what the exponents of both differ by. */
+enum { HALF_SHIFT = 42, HALF_BIAS = (1023 - 15) << 10 };
+
+/* Rounds to the nearest half, and to the even one of two, as numpy. 0: it is too large for one. */
+static int half_take(uint16_t *half, double number) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    uint64_t sign = bits >> 48 & 0x8000, size = bits & INT64_MAX;
+    double distance = __builtin_fabs(number);
+    if (__builtin_isnan(number) || __builtin_isinf(number)) {
+        size = 0x7c00 | (size >> HALF_SHIFT & 0x3ff);
+        if (__builtin_isnan(number) && size == 0x7c00) size++; /* it would be infinite */
+    } else if (distance >= 65520) {
+        return 0;
+    } else if (distance < 0x1p-14) { /* a multiple of the least one; the sum has no places for a fraction */
+        size = (uint64_t)(distance * 0x1p24 + 0x1p52 - 0x1p52);
+    } else {
+        size = ((size + 0x1ffffffffff + (size >> HALF_SHIFT & 1)) >> HALF_SHIFT) - HALF_BIAS;
+    }
+    *half = (uint16_t)(sign | size);
+    return 1;
+}
+
+static double half_give(uint16_t half) {
+    uint64_t size = half & 0x7fff, bits;
+    double number = (double)size * 0x1p-24;
+    if (size >= 0x400) {
+        bits = (size >= 0x7c00 ? 0x1ffc00 | size : size + HALF_BIAS) << HALF_SHIFT;
+        memcpy(&number, &bits, sizeof number);
+    }
+    return half & 0x8000 ? -number : number;
+}
+
+/* Takes one of Python's numbers for an element that is no integer. 0: numpy has to make it, or to say what is wrong with it. */
+static int number_take(union value *value, PyObject *object, const struct array *array) {
+    if (array->code < F80 || array->code == OTHER) return 0;
+    int is_complex = is_a(object, &PyComplex_Type), is_long = !is_complex && is_a(object, &PyLong_Type);
+    if (is_complex ? array->code != C64 && array->code != C128 : !is_long && !is_a(object, &PyFloat_Type)) return 0;
+    double parts[2] = {is_complex ? PyComplex_RealAsDouble(object) : PyFloat_AsDouble(object),
+                       is_complex ? PyComplex_ImagAsDouble(object) : 0};
+    long long integer = is_long && array->code == F80 ? PyLong_AsLongLong(object) : 0; /* more of it than of a double fits */
+    if ((parts[0] == -1.0 || integer == -1) && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (array->code == C128) {
+        memcpy(value->bytes, parts, sizeof parts);
+    } else if (array->code == C64) {
+        float shorter[2] = {(float)parts[0], (float)parts[1]};
+        for (int i = 0; i < 2; i++) {
+            if (__builtin_isinf(shorter[i]) && !__builtin_isinf(parts[i])) return 0;
+        }
+        memcpy(value->bytes, shorter, sizeof shorter);
+    } else if (array->code == F80) {
+        long double number = is_long ? (long double)integer : (long double)parts[0];
+        memset(value->bytes, 0, sizeof value->bytes);
+        memcpy(value->bytes, &number, __LDBL_MANT_DIG__ == 64 ? 10 : sizeof number); /* without padding */
+    } else {
+        uint16_t half;
+        if (!half_take(&half, parts[0])) return 0;
+        memcpy(value->bytes, &half, sizeof half);
+    }
+    return 1;
+}
+
+/* Takes the bytes of a number of numpy that has the type of the array. 0: it is another thing. */
+static int bytes_take(union value *value, PyObject *object, const struct array *array) {
+    Py_buffer own;
+    if (array->size > sizeof value->bytes || !PyObject_CheckBuffer(object)) return 0;
+    if (PyObject_GetBuffer(object, &own, PyBUF_FORMAT | PyBUF_STRIDES) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    int is_same = own.ndim == 0 && (size_t)own.itemsize == array->size && own.format != NULL && array->buffer.format != NULL &&
+                  strcmp(own.format, array->buffer.format) == 0;
+    if (is_same) memcpy(value->bytes, own.buf, array->size);
+    PyBuffer_Release(&own);
+    return is_same;
+}
+
 int value_take(union value *value, PyObject *object, const struct array *array, const char *routine) {
     if (array->code <= U64) return integer_take(value, object, array, routine);
     if (array->code == F32 || array->code == F64) {
@@ -266,6 +354,7 @@ int value_take(union value *value, PyObject *object, const struct array *array, 
         }
         return 0;
     }
+    if (number_take(value, object, array) || bytes_take(value, object, array)) return 0;
     PyObject *bytes = PyObject_CallFunctionObjArgs(job.to_bytes, object, array->buffer.obj, NULL);
     if (bytes == NULL) return -1;
     char *text;
@@ -281,7 +370,13 @@ int value_take(union value *value, PyObject *object, const struct array *array, 
 }
 
 PyObject *value_give(const union value *value, const struct array *array) {
+    float parts[2];
+    double longer[2];
+    uint16_t half;
     switch (array->code) {
+    case F16: return memcpy(&half, value->bytes, sizeof half), PyFloat_FromDouble(half_give(half));
+    case C64: return memcpy(parts, value->bytes, sizeof parts), PyComplex_FromDoubles(parts[0], parts[1]);
+    case C128: return memcpy(longer, value->bytes, sizeof longer), PyComplex_FromDoubles(longer[0], longer[1]);
     case F32: return PyFloat_FromDouble(value->f32);
     case F64: return PyFloat_FromDouble(value->f64);
     case U64: return PyLong_FromUnsignedLongLong((uint64_t)value->integer);

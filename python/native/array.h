@@ -6,8 +6,8 @@
 
 #include "python.h"
 
-/* Element types. The first ones have routines of their own; OTHER ones are moved as bytes. */
-enum code { I8, U8, I16, U16, I32, U32, I64, U64, F32, F64, F80, C64, C128, OTHER };
+/* Element types. The first ones have routines of their own; those from OTHER on are moved as bytes. */
+enum code { I8, U8, I16, U16, I32, U32, I64, U64, F32, F64, F80, C64, C128, OTHER, F16 };
 #define CODES OTHER
 extern const char *const C_NAMES[CODES], *const NUMPY_NAMES[CODES];
 

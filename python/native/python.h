@@ -35,6 +35,7 @@ enum { METH_KEYWORDS = 2, METH_FASTCALL = 0x80 };
 enum { PyBUF_FORMAT = 4, PyBUF_STRIDES = 0x18 };
 
 extern PyObject _Py_NoneStruct;
+extern PyObject PyComplex_Type, PyFloat_Type, PyLong_Type;
 extern PyObject *PyExc_IndexError, *PyExc_OverflowError, *PyExc_RuntimeError, *PyExc_TypeError, *PyExc_ValueError;
 
 void Py_IncRef(PyObject *), Py_DecRef(PyObject *);
@@ -42,6 +43,8 @@ PyObject *PyBool_FromLong(long);
 PyObject *Py_BuildValue(const char *, ...);
 PyObject *PyBytes_FromStringAndSize(const char *, Py_ssize_t);
 int PyBytes_AsStringAndSize(PyObject *, char **, Py_ssize_t *);
+PyObject *PyComplex_FromDoubles(double, double);
+double PyComplex_RealAsDouble(PyObject *), PyComplex_ImagAsDouble(PyObject *);
 PyObject *PyErr_Format(PyObject *, const char *, ...);
 PyObject *PyErr_Occurred(void);
 int PyErr_CheckSignals(void);
@@ -71,6 +74,8 @@ PyObject *PyObject_GetAttrString(PyObject *, const char *);
 int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
 void PyBuffer_Release(Py_buffer *);
 PyObject *PyImport_ImportModule(const char *);
+PyObject *PyObject_Type(PyObject *);
+int PyType_IsSubtype(PyObject *, PyObject *);
 int PyObject_IsTrue(PyObject *);
 int PyObject_RichCompareBool(PyObject *, PyObject *, int);
 PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);

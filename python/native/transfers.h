@@ -6,6 +6,9 @@ static int is_moved_as_bytes(const struct array *array) {
     return array->code > F64 || (uintptr_t)array->address % array->size != 0;
 }
 
+static struct routine move_bytes[2] = {{"p", "shmem_ctx_putmem%s", 0, 0, {NULL}, {NULL}},
+                                       {"g", "shmem_ctx_getmem%s", 1, 0, {NULL}, {NULL}}};
+
 /* p: dest, value, pe */
 static PyObject *put_one(struct routine *routine, PyObject *const *args, Py_ssize_t count, PyObject *kwnames) {
     static const char *const names[] = {"dest", "value", "pe", "ctx", "index", NULL};
@@ -21,7 +24,7 @@ static PyObject *put_one(struct routine *routine, PyObject *const *args, Py_ssiz
     if (pe_take(&pe, given[2], &ctx, routine->name) < 0) goto out;
     if (value_take(&value, given[1], &dest, routine->name) < 0) goto out;
     if (is_moved_as_bytes(&dest)) { /* the machine is little-endian, so the first bytes are those of the element */
-        void (*put)(void *, void *, const void *, size_t, int) = dlsym(RTLD_DEFAULT, "shmem_ctx_putmem");
+        void (*put)(void *, void *, const void *, size_t, int) = only(&move_bytes[0]);
         put(ctx.handle, dest.address, value.bytes, dest.size, pe);
     } else {
         void *f = by_type(routine, &dest);
@@ -54,7 +57,7 @@ static PyObject *get_one(struct routine *routine, PyObject *const *args, Py_ssiz
                          (Py_ssize_t)source.size);
             goto out;
         }
-        void (*get)(void *, void *, const void *, size_t, int) = dlsym(RTLD_DEFAULT, "shmem_ctx_getmem");
+        void (*get)(void *, void *, const void *, size_t, int) = only(&move_bytes[1]);
         ASIDE(far, get(ctx.handle, value.bytes, source.address, source.size, pe));
         if (source.code <= F64) BY_TYPE(source, T element; memcpy(&element, value.bytes, sizeof element); OUT(value, element))
     } else {

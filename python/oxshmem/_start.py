@@ -312,7 +312,7 @@ def pcontrol(level: int = 1) -> None:
 
 
 def _to_bytes(value: Any, array: Any) -> bytes:
-    """One element for `p`, which alone takes the types that the part in C does not know."""
+    """One element for `p`, which alone takes the types that the part in C does not know, and numbers that it leaves to numpy."""
     kind = np.asarray(array).dtype
     with np.errstate(over="ignore"):
         given = np.asarray(value, dtype=kind)
@@ -322,7 +322,7 @@ def _to_bytes(value: Any, array: Any) -> bytes:
 
 
 def _from_bytes(data: bytes, array: Any) -> Any:
-    return np.frombuffer(data, dtype=np.asarray(array).dtype)[0]
+    return np.frombuffer(data, array.dtype if isinstance(array, np.ndarray) else np.asarray(array).dtype)[0]
 
 
 _MY_PE = address("shmem_my_pe")

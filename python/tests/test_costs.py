@@ -34,6 +34,22 @@ def instructions(call: Callable[[], Any]) -> int:
 
 
 class Costs(unittest.TestCase):
+    def test_one_number_of_any_type_takes_no_function_in_python(self) -> None:
+        a = shmem.zeros(4)
+        least = instructions(lambda: shmem.p(a, 1.5, NEXT)), instructions(lambda: shmem.g(a, NEXT))
+        shmem.free(a)
+        for kind in ("e", "f", "g", "F", "D", "?", "i1", "u8"):
+            b = shmem.ones(4, dtype=kind)
+            given = [1, True] if b.dtype.kind in "biu" else [1.5, 1, b.dtype.type(2), float("nan")] + [1.5j] * (b.dtype.kind == "c")
+            for value in given:
+                with self.subTest(kind=kind, value=value):
+                    self.assertEqual(instructions(lambda: shmem.p(b, value, NEXT)), least[0])
+            if kind != "g":  # Python has no number that holds it, so numpy makes one
+                with self.subTest(kind=kind):
+                    self.assertEqual(instructions(lambda: shmem.g(b, NEXT)), least[1])
+            shmem.barrier_all()
+            shmem.free(b)
+
     def test_waits_for_many_take_no_instruction_for_each_element(self) -> None:
         few, many = 10, 1000
         for kind in ("i2", "u2", "i4", "u4", "i8", "u8"):

@@ -1,6 +1,7 @@
 """Transfers, atomics, signals and waits, at any number of PEs."""
 
 import unittest
+import warnings
 from typing import Any, List, Optional, Tuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from oxshmem import _start, shmem4py
 
 ME, PES = shmem.my_pe(), shmem.n_pes()
 NEXT, LAST = (ME + 1) % PES, (ME - 1) % PES
-NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "g", "F", "D", "?"]
+NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "g", "F", "D", "?"]
 ATOMIC = ["i4", "i8", "u4", "u8"]
 
 
@@ -27,6 +28,68 @@ class Transfers(unittest.TestCase):
                 self.assertEqual(shmem.g(a, NEXT, index=3), value)
                 self.assertEqual(np.count_nonzero(a), int(expected != 0))
                 shmem.free(a)
+
+    def test_one_number_is_that_of_numpy(self) -> None:
+        inf, nan, third = float("inf"), float("nan"), np.longdouble(1) / 3
+        values: List[Any] = [
+            0, -0.0, 1, True, 2**53 + 1, 2**63 - 1, -2**63, 2**64, 10**400, 0.1, 65504.0, 65519.0, 65520.0, -1e5, 5e-8, 2**-25, 3e-8,
+            1e300, 1e-300, inf, -inf, nan, 1j, -1 + 0j, complex(-0.0, -0.0), 1e300j, complex(1, inf), complex(nan, 2),
+            complex(1e300, inf), np.float16(0.1), np.float32(0.1), np.float64(0.1), third, np.complex64(1 + 2j), np.complex128(0.1 + 2j),
+            np.array(1.5), "1.5", None,
+        ]
+        for kind in ("e", ">e", "g", "F", "D", ">D", "G"):
+            a, expected = shmem.zeros(3, dtype=kind), np.zeros(3, dtype=kind)
+            for value in values:
+                with self.subTest(kind=kind, value=value), np.errstate(over="ignore"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # numpy's, of what it leaves out
+                    try:
+                        expected[1] = value
+                        is_too_large = np.isinf(expected[1]) and not np.isinf(np.asarray(value, dtype="G"))
+                    except (TypeError, ValueError, OverflowError) as error:
+                        with self.assertRaises(type(error)):
+                            shmem.p(a, value, ME, index=1)
+                        continue
+                    if is_too_large:
+                        with self.assertRaisesRegex(OverflowError, f"does not fit {a.dtype}$"):
+                            shmem.p(a, value, ME, index=1)
+                        continue
+                    shmem.p(a, value, ME, index=1)
+                    seen = shmem.g(a, ME, index=1)
+                    np.testing.assert_array_equal(a, expected)
+                    np.testing.assert_array_equal([seen], expected[1:2])
+                    for number in (a[1], seen):
+                        self.assertEqual((np.signbit(number.real), np.signbit(number.imag)),
+                                         (np.signbit(expected[1].real), np.signbit(expected[1].imag)))
+            shmem.free(a)
+
+    def test_halves_are_rounded_as_numpy_does(self) -> None:
+        a = shmem.zeros(1, dtype="e")
+        own: Any = a.view("u2")
+        halves: Any = np.arange(0x7c00, dtype="u2").view("e")
+        sizes = halves.astype(float)
+        between = (sizes[1:] + sizes[:-1]) / 2
+        # A step that is no divisor of 1024 meets all exponents and many fractions.
+        for exact in (sizes, between, np.nextafter(between, 0), np.nextafter(between, 1e9)):
+            for number in [*exact[::37].tolist(), *exact[:40].tolist(), *exact[1000:1050].tolist(), *exact[-9:].tolist()]:
+                for value in (number, -number):
+                    shmem.p(a, value, ME)
+                    self.assertEqual(own[0], np.array([value]).astype("e").view("u2")[0], value)
+                    self.assertEqual(shmem.g(a, ME), float(a[0]))
+        for word in (0x7c01, 0x7e00, 0xfc01, 0xffff):
+            own[0] = word
+            self.assertTrue(np.isnan(shmem.g(a, ME)))
+            shmem.p(a, shmem.g(a, ME), ME)
+            self.assertTrue(np.isnan(a[0]))
+        shmem.free(a)
+
+    def test_g_gives_numbers_of_python(self) -> None:
+        own = [("?", bool), ("i1", int), ("u8", int), ("e", float), ("f", float), ("d", float), ("F", complex), ("D", complex)]
+        for kind, expected in [*own, ("g", np.longdouble)]:
+            a = shmem.ones(2, dtype=kind)
+            with self.subTest(kind=kind):
+                self.assertIs(type(shmem.g(a, NEXT)), expected)
+            shmem.barrier_all()
+            shmem.free(a)
 
     def test_one_element_that_is_not_aligned(self) -> None:
         for kind in NUMBERS:
