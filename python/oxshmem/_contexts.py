@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import enum
 import operator
 import threading
@@ -246,15 +247,20 @@ def pe_quiet(pes: Sequence[int], ctx: Optional[Ctx] = None) -> None:
     handle, number = _handle(ctx, "pe_quiet"), _start.n_pes() if ctx is None else ctx._pes
     if not hasattr(pes, "__iter__"):
         raise TypeError(f"pe_quiet: pes is {pes!r}; it is a list of PEs, as [{pes!r}]")
-    numbers = np.array([_start.c_int(pe, "pe_quiet", "a PE") for pe in pes], dtype=np.int32)
-    for pe in numbers[(numbers < 0) | (numbers >= number)]:
-        raise ValueError(f"pe_quiet: there is no PE {pe}: PEs have numbers from 0 to {number - 1}")
+    listed = list(pes)
+    try:
+        numbers = array.array("i", list(map(operator.index, listed)))
+    except (OverflowError, TypeError):
+        numbers = array.array("i", [_start.c_int(pe, "pe_quiet", "a PE") for pe in listed])  # it names the culprit
+    if listed and not 0 <= min(numbers) <= max(numbers) < number:
+        culprit = next(pe for pe in numbers if not 0 <= pe < number)
+        raise ValueError(f"pe_quiet: there is no PE {culprit}: PEs have numbers from 0 to {number - 1}")
     kept = _start.kept if ctx is None else ctx._kept
     held = _taken(kept)
     done: Set[int] = set()
     try:
-        _core.call(_PE_QUIET, "n", handle, numbers, numbers.size)
-        done.update(numbers.tolist())
+        _core.call(_PE_QUIET, "n", handle, numbers, len(numbers))
+        done.update(numbers)
     finally:
         kept.extend([entry for entry in held if entry[1] not in done])  # operations to other PEs go on
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import operator
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
@@ -43,6 +44,13 @@ def compared(cmp: Comparison, name: str) -> int:
     return number
 
 
+@functools.lru_cache(maxsize=None)
+def _limits(kind: "np.dtype[Any]") -> Tuple[int, int]:
+    """The least and the greatest number of a type."""
+    limits = np.iinfo(kind)
+    return int(limits.min), int(limits.max)
+
+
 def _as_ints(given: Array) -> Optional[List[int]]:
     """Python's objects as numbers of any size, which have an order that is exact; None if one of them is no integer."""
     try:
@@ -53,13 +61,13 @@ def _as_ints(given: Array) -> Optional[List[int]]:
 
 def _refuse(given: Array, kind: "np.dtype[Any]", name: str, argument: str) -> None:
     """Raises the exception for the first value that a type does not hold. Empty arrays have none."""
-    limits = np.iinfo(kind)
+    least, most = _limits(kind)
     for _, value in np.ndenumerate(given):
         try:
             number = operator.index(value)
         except TypeError:
             raise TypeError(f"{name}: the {argument} {value!r} is no integer; this call takes {kind} here") from None
-        if not limits.min <= number <= limits.max:
+        if not least <= number <= most:
             raise OverflowError(f"{name}: the {argument} {value!r} does not fit {kind}")
 
 
@@ -68,14 +76,17 @@ def whole(values: Any, kind: "np.dtype[Any]", name: str, argument: str) -> Array
 
     Only the ends are compared with the type: the least and the greatest one say it of all.
     """
-    given = np.asarray(values) if isinstance(values, (np.ndarray, np.generic)) else np.asarray(values, dtype=object)
-    if np.can_cast(given.dtype, kind, "safe"):
-        return np.asarray(given, dtype=kind, order="C")
+    if isinstance(values, (np.ndarray, np.generic)):
+        given = np.asarray(values)
+        if np.can_cast(given.dtype, kind, "safe"):
+            return np.asarray(given, dtype=kind, order="C")
+    else:
+        given = np.asarray(values, dtype=object)
     numbers: Any = given if given.dtype.kind in "iu" else _as_ints(given) if given.dtype.kind == "O" else None
     if numbers is not None and given.size:
         ends = (numbers.min(), numbers.max()) if numbers is given else (min(numbers), max(numbers))
-        limits = np.iinfo(kind)
-        if limits.min <= int(ends[0]) and int(ends[1]) <= limits.max:
+        least, most = _limits(kind)
+        if least <= int(ends[0]) and int(ends[1]) <= most:
             return np.array(numbers, dtype=kind, order="C").reshape(given.shape)
     _refuse(given, kind, name, argument)
     return np.empty(given.shape, dtype=kind)
@@ -96,17 +107,20 @@ def _many(name: str, result: str, ivars: Array, cmp: Comparison, values: ArrayLi
     if number and begin % size:
         raise ValueError(f"{name}: the elements of ivars, of {size} bytes each, do not lie at multiples of their size, where a wait "
                          "finds them: use an array of their own, or a dtype with align=True")
-    against = whole(values, kind, name, "value")
-    is_vector = against.ndim > 0
-    if is_vector and against.size != number:
-        raise ValueError(f"{name}: {against.size} values for {number} elements")
+    value: Any = values
+    # Python's own number, which is what most programs pass, needs no array.
+    if type(values) is not int or not _limits(kind)[0] <= values <= _limits(kind)[1]:
+        value = whole(values, kind, name, "value")
+        if value.ndim and value.size != number:
+            raise ValueError(f"{name}: {value.size} values for {number} elements")
+        if value.ndim:
+            value, address = _line(value, in_order_f), routine(name + "_vector", code, ivars)
+        else:
+            value = int(value)
     left_out = None if status is None else _line(whole(status, np.dtype(np.int32), name, "status"), in_order_f)
     if left_out is not None and left_out.size != number:
         raise ValueError(f"{name}: status has {left_out.size} elements for {number}")
-    value: Any = _line(against, in_order_f) if is_vector else int(against)
     more = () if indices is None else (indices,)
-    if is_vector:
-        address = routine(name + "_vector", code, ivars)
     got: int = _core.call(address, result, ivars, number, *more, left_out, compared(cmp, name), value)
     return got
 

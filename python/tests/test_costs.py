@@ -79,6 +79,19 @@ class Costs(unittest.TestCase):
                     self.assertLess(instructions(long), instructions(short) + few)
             shmem.free(flags)
 
+    def test_a_wait_for_one_number_makes_no_array_of_it(self) -> None:
+        flags, none = shmem.zeros(8, dtype=int), np.zeros(8, dtype=int)
+        one, each = instructions(lambda: shmem.test_all(flags, "==", 0)), instructions(lambda: shmem.test_all(flags, "==", none))
+        self.assertLess(one, each)
+        shmem.free(flags)
+
+    def test_a_quiet_of_some_pes_takes_no_instruction_for_each(self) -> None:
+        lists: List[Any] = [[NEXT], (NEXT,), np.array([NEXT])]
+        for pes in lists:
+            many: Any = np.repeat(pes, 1000) if isinstance(pes, np.ndarray) else pes * 1000
+            with self.subTest(pes=pes):
+                self.assertEqual(instructions(lambda: shmem.pe_quiet(many)), instructions(lambda: shmem.pe_quiet(pes)))
+
 
 if __name__ == "__main__":
     unittest.main()
