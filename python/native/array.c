@@ -321,19 +321,28 @@ static int number_take(union value *value, PyObject *object, const struct array 
     return 1;
 }
 
-/* Takes the bytes of a number of numpy that has the type of the array. 0: it is another thing. */
-static int bytes_take(union value *value, PyObject *object, const struct array *array) {
+/* Takes a number of numpy: its bytes if it has the type of the array, else what it is in Python, where that says all of it. 0: numpy has
+ * to convert it. */
+static int scalar_take(union value *value, PyObject *object, const struct array *array) {
     Py_buffer own;
-    if (array->size > sizeof value->bytes || !PyObject_CheckBuffer(object)) return 0;
+    if (!PyObject_CheckBuffer(object)) return 0;
     if (PyObject_GetBuffer(object, &own, PyBUF_FORMAT | PyBUF_STRIDES) < 0) {
         PyErr_Clear();
         return 0;
     }
-    int is_same = own.ndim == 0 && (size_t)own.itemsize == array->size && own.format != NULL && array->buffer.format != NULL &&
-                  strcmp(own.format, array->buffer.format) == 0;
-    if (is_same) memcpy(value->bytes, own.buf, array->size);
+    size_t size = (size_t)own.itemsize;
+    int is_bool, is_one = own.ndim == 0 && own.format != NULL && array->buffer.format != NULL;
+    enum code code = is_one ? code_of(own.format, size, &is_bool) : OTHER;
+    int is_same = is_one && size == array->size && size <= sizeof value->bytes && strcmp(own.format, array->buffer.format) == 0;
+    if (is_same) memcpy(value->bytes, own.buf, size);
     PyBuffer_Release(&own);
-    return is_same;
+    if (is_same || code == OTHER || code == F80) return is_same;
+    if (array->code == C64 && (code == I64 || code == U64)) return 0; /* a double between the two would be rounded twice */
+    PyObject *number = PyObject_CallMethod(object, "item", NULL);
+    int is_taken = number != NULL && number_take(value, number, array);
+    if (number != NULL) Py_DecRef(number);
+    PyErr_Clear();
+    return is_taken;
 }
 
 int value_take(union value *value, PyObject *object, const struct array *array, const char *routine) {
@@ -354,7 +363,7 @@ int value_take(union value *value, PyObject *object, const struct array *array, 
         }
         return 0;
     }
-    if (number_take(value, object, array) || bytes_take(value, object, array)) return 0;
+    if (number_take(value, object, array) || scalar_take(value, object, array)) return 0;
     PyObject *bytes = PyObject_CallFunctionObjArgs(job.to_bytes, object, array->buffer.obj, NULL);
     if (bytes == NULL) return -1;
     char *text;

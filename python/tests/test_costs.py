@@ -40,7 +40,8 @@ class Costs(unittest.TestCase):
         shmem.free(a)
         for kind in ("e", "f", "g", "F", "D", "?", "i1", "u8"):
             b = shmem.ones(4, dtype=kind)
-            given = [1, True] if b.dtype.kind in "biu" else [1.5, 1, b.dtype.type(2), float("nan")] + [1.5j] * (b.dtype.kind == "c")
+            own = [1.5, 1, b.dtype.type(2), np.float32(1.5), np.int16(7), float("nan")] + [1.5j] * (b.dtype.kind == "c")
+            given = [1, True] if b.dtype.kind in "biu" else own
             for value in given:
                 with self.subTest(kind=kind, value=value):
                     self.assertEqual(instructions(lambda: shmem.p(b, value, NEXT)), least[0])

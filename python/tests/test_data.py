@@ -35,7 +35,9 @@ class Transfers(unittest.TestCase):
             0, -0.0, 1, True, 2**53 + 1, 2**63 - 1, -2**63, 2**64, 10**400, 0.1, 65504.0, 65519.0, 65520.0, -1e5, 5e-8, 2**-25, 3e-8,
             1e300, 1e-300, inf, -inf, nan, 1j, -1 + 0j, complex(-0.0, -0.0), 1e300j, complex(1, inf), complex(nan, 2),
             complex(1e300, inf), np.float16(0.1), np.float32(0.1), np.float64(0.1), third, np.complex64(1 + 2j), np.complex128(0.1 + 2j),
-            np.array(1.5), "1.5", None,
+            np.float32(-0.0), np.float32(1e30), np.float32(nan), np.int16(-7), np.uint64(2**64 - 1), np.int64(2**60 + 2**36 + 1),
+            np.bool_(True),
+            np.array(1.5), np.array(1.5, dtype=">f4"), np.str_("1"), np.datetime64(1, "s"), "1.5", None,
         ]
         for kind in ("e", ">e", "g", "F", "D", ">D", "G"):
             a, expected = shmem.zeros(3, dtype=kind), np.zeros(3, dtype=kind)
