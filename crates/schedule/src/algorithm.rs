@@ -5,6 +5,7 @@ pub mod broadcast;
 pub mod butterfly;
 pub mod census;
 pub mod central;
+pub mod chain;
 pub mod circulant;
 pub mod dissemination;
 pub mod gather;
@@ -88,6 +89,7 @@ schedules! {
     RingReduce(ring::RingReduce),
     RingGather(ring::RingGather),
     Circulant(circulant::Circulant),
+    ReduceChain(chain::ReduceChain),
     Tree(broadcast::Tree),
     Chain(broadcast::Chain),
     ScatterGather(broadcast::ScatterGather),
@@ -107,7 +109,9 @@ impl Schedule {
             Self::Dissemination(_) => Collective::Reduce(OperatorLaw::Idempotent),
             Self::Census(_) => Collective::Reduce(OperatorLaw::Exact),
             Self::Butterfly(b) if matches!(b.peers, Peers::Swing) => Collective::Reduce(OperatorLaw::Exact),
-            Self::Butterfly(_) | Self::RingReduce(_) | Self::Circulant(_) => Collective::Reduce(OperatorLaw::FixedTree),
+            Self::Butterfly(_) | Self::RingReduce(_) | Self::Circulant(_) | Self::ReduceChain(_) => {
+                Collective::Reduce(OperatorLaw::FixedTree)
+            }
             Self::Central(c) if !c.payload => Collective::Sync,
             Self::Central(_) => Collective::Reduce(OperatorLaw::FixedTree),
             Self::Scan(s) if s.inclusive => Collective::Inscan,
@@ -149,6 +153,7 @@ impl Schedule {
             Self::RingReduce(_)
                 | Self::RingGather(_)
                 | Self::Circulant(_)
+                | Self::ReduceChain(_)
                 | Self::Tree(_)
                 | Self::Chain(_)
                 | Self::ScatterGather(_)
@@ -161,7 +166,7 @@ impl Schedule {
     /// Whether operands may land in dest, where the results go, if that is not the source and every member is ready: then the
     /// size of the scratch does not bound the length. Proven with `prove::Case::lands`.
     pub const fn lands_in_dest(&self) -> bool {
-        matches!(self, Self::RingReduce(_))
+        matches!(self, Self::RingReduce(_) | Self::ReduceChain(_))
     }
 
     /// Whether it can stand for `wanted`.

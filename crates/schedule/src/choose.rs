@@ -21,6 +21,7 @@ pub use words::{explain, explain_from};
 use crate::algorithm::alltoall::{Bruck, Direct};
 use crate::algorithm::broadcast::{Chain, ScatterGather, Tree};
 use crate::algorithm::census::{Census, Scan};
+use crate::algorithm::chain::ReduceChain;
 use crate::algorithm::circulant::Circulant;
 use crate::algorithm::dissemination::Dissemination;
 use crate::algorithm::ring::{RingGather, RingReduce};
@@ -56,7 +57,7 @@ pub struct Row {
     pub max_size: u32,
     /// The most bytes, of the array or of one PE's block.
     pub max_bytes: u64,
-    /// The answer. The segment of a [`Chain`] stands in bytes here.
+    /// The answer. The segment of a [`Chain`] or a [`ReduceChain`] stands in bytes here.
     pub schedule: Schedule,
 }
 
@@ -172,11 +173,10 @@ impl Row {
     }
 
     fn answer(&self, question: &Question) -> Schedule {
+        let elements = |bytes: u64| (bytes / question.element.max(1)).max(1);
         match self.schedule {
-            Schedule::Chain(chain) => {
-                let segment = (chain.segment / question.element.max(1)).max(1);
-                Schedule::Chain(Chain { segment })
-            }
+            Schedule::Chain(chain) => Schedule::Chain(Chain { segment: elements(chain.segment) }),
+            Schedule::ReduceChain(chain) => Schedule::ReduceChain(ReduceChain { segment: elements(chain.segment) }),
             schedule => schedule,
         }
     }

@@ -531,6 +531,7 @@ const REDUCE: &[&str] = &[
     "swing",
     "ring",
     "circulant",
+    "chain-8192",
     "central",
 ];
 const COLLECT: &[&str] = &["auto", "node", "census"];

@@ -39,9 +39,9 @@ impl Reduction {
     }
 
     /// Its arrays, as a schedule takes them.
-    pub(crate) fn arrays(&self) -> Arrays {
+    pub(crate) fn arrays(&self) -> Arrays<'static> {
         let Self { kernel, element, dest, source, .. } = *self;
-        Arrays { dest, room: self.bytes(), source, element, kernel: Some(kernel) }
+        Arrays { dest, room: self.bytes(), source, element, kernel: Some(kernel), ..Arrays::NONE }
     }
 
     /// The same of at most `n` elements each, one after the other.

@@ -75,7 +75,7 @@ unsafe fn run_schedule(
     way: LeaderSchedule,
     plan: Plan,
     share: CallerShare<'_>,
-    arrays: Arrays,
+    arrays: Arrays<'_>,
     there: There,
 ) -> InFlightBytes {
     let turn = call.team.next_turn(way.schedule.traffic());

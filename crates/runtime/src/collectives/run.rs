@@ -49,7 +49,7 @@ pub(crate) trait Wire {
 
 /// The caller's side of a call.
 #[derive(Clone, Copy)]
-pub(crate) struct Arrays {
+pub(crate) struct Arrays<'a> {
     pub(crate) dest: *mut u8,
     /// Bytes of it.
     pub(crate) room: usize,
@@ -58,12 +58,14 @@ pub(crate) struct Arrays {
     pub(crate) element: usize,
     /// The operator of a reduction.
     pub(crate) kernel: Option<Kernel>,
+    /// The sources of more members of the caller's node, in team order. A reduction folds them behind `source`.
+    pub(crate) more: &'a [*const u8],
 }
 
-impl Arrays {
+impl Arrays<'_> {
     /// Nothing to move, nothing to reduce. Data that is only moved counts in bytes.
     pub(crate) const NONE: Self =
-        Self { dest: ptr::null_mut(), room: 0, source: ptr::null(), element: 1, kernel: None };
+        Self { dest: ptr::null_mut(), room: 0, source: ptr::null(), element: 1, kernel: None, more: &[] };
 }
 
 /// Of every call but a collect.
@@ -81,7 +83,7 @@ pub(crate) unsafe fn run(
     schedule: &Schedule,
     plan: &Plan,
     me: &Caller<'_>,
-    arrays: Arrays,
+    arrays: Arrays<'_>,
 ) {
     let bytes = |elements: u64| elements as usize * arrays.element;
     let locate = |loc: Loc| {
@@ -103,10 +105,14 @@ pub(crate) unsafe fn run(
             Step::WaitCount { total } => wire.wait_count(total),
             Step::Reduce { into, left, right, stride, terms, len } => {
                 let kernel = arrays.kernel.expect("only reductions reduce");
-                let right = |term: u32| locate(Loc { at: right.at + u64::from(term) * stride, ..right }).cast_const();
+                let more = if right.place == Place::Source { arrays.more } else { &[] };
+                let operand = |term: u32| match more.get((term as usize).wrapping_sub(terms as usize)) {
+                    Some(source) => source.wrapping_add(bytes(right.at)),
+                    None => locate(Loc { at: right.at + u64::from(term) * stride, ..right }).cast_const(),
+                };
                 // SAFETY: the caller promises arrays with the elements that the schedule touches, and scratch with
                 // room for it.
-                unsafe { fold(kernel, locate(into), locate(left), right, terms, len as usize) }
+                unsafe { fold(kernel, locate(into), locate(left), operand, terms + more.len() as u32, len as usize) }
             }
             // SAFETY: the caller promises arrays with the elements that the schedule touches, and scratch with room
             // for it.

@@ -4,6 +4,7 @@ use super::broadcast::{Chain, ScatterGather, Tree};
 use super::butterfly::{Butterfly, Peers};
 use super::census::{Census, Scan};
 use super::central::Central;
+use super::chain::ReduceChain;
 use super::dissemination::Dissemination;
 use super::{Collective, OperatorLaw, Schedule, alltoall, circulant, gather, ring};
 use core::fmt;
@@ -89,6 +90,7 @@ impl fmt::Display for Schedule {
             Self::Circulant(_) => f.write_str("circulant"),
             Self::Tree(t) => write!(f, "tree-{}", t.radix),
             Self::Chain(c) => write!(f, "chain-{}", c.segment),
+            Self::ReduceChain(c) => write!(f, "chain-{}", c.segment),
             Self::ScatterGather(_) => f.write_str("scatter-gather"),
             Self::Direct(d) => f.write_str(if d.pairwise { "pairwise" } else { "shift" }),
             Self::Bruck(_) => f.write_str("bruck"),
@@ -114,7 +116,13 @@ pub fn find(collective: Collective, name: &str) -> Option<Schedule> {
             Schedule::Butterfly(Butterfly { radix, peers: Peers::Neighbours })
         }
         ("tree", _) => Schedule::Tree(Tree { radix: radix(&[2, 3, 4, 8])? }),
-        ("chain", _) => Schedule::Chain(Chain { segment: u64::from(parameter.filter(|&segment| segment > 0)?) }),
+        ("chain", _) => {
+            let segment = u64::from(parameter.filter(|&segment| segment > 0)?);
+            match collective {
+                Collective::Broadcast => Schedule::Chain(Chain { segment }),
+                _ => Schedule::ReduceChain(ReduceChain { segment }),
+            }
+        }
         _ if parameter.is_some() => return None,
         ("swing", _) => Schedule::Butterfly(Butterfly { radix: 2, peers: Peers::Swing }),
         ("census", Collective::Inscan) => Schedule::Scan(Scan { inclusive: true }),

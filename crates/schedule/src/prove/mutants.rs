@@ -6,6 +6,7 @@ use crate::algorithm::alltoall::Direct;
 use crate::algorithm::broadcast::Tree;
 use crate::algorithm::butterfly::Peers;
 use crate::algorithm::census::{Census, Scan};
+use crate::algorithm::chain::ReduceChain;
 use crate::algorithm::circulant::Circulant;
 use crate::algorithm::gather::Fcollect;
 use crate::algorithm::ring::RingReduce;
@@ -75,6 +76,7 @@ fn a_dropped_wait_is_rejected() {
         (&butterfly(2, Peers::Neighbours), SUM),
         (&RingReduce, SUM),
         (&Circulant, SUM),
+        (&ReduceChain { segment: 2 }, SUM),
         (&Scan { inclusive: true }, Collective::Inscan),
         (&Fcollect, Collective::Fcollect),
     ] {

@@ -10,6 +10,7 @@ use super::{Case, DestMode, Evidence, FaultKind, ProofCall, prove, prove_invaria
 use crate::algorithm::butterfly::{Butterfly, Peers};
 use crate::algorithm::census::{Census, Scan};
 use crate::algorithm::central::Central;
+use crate::algorithm::chain::ReduceChain;
 use crate::algorithm::circulant::Circulant;
 use crate::algorithm::dissemination::Dissemination;
 use crate::algorithm::names::{COLLECTIVES, NAMES, find};
@@ -211,6 +212,14 @@ fn ring_and_circulant_reductions_hold_in_all_modes_and_in_place() {
 }
 
 #[test]
+fn reductions_along_a_chain_hold_in_all_modes_and_in_place() {
+    for segment in [1, 4] {
+        holds(Schedule::ReduceChain(ReduceChain { segment }), &ALL, false);
+        holds(Schedule::ReduceChain(ReduceChain { segment }), &[Same, Fresh], true);
+    }
+}
+
+#[test]
 fn reductions_through_one_pe_hold_in_all_modes_and_in_place() {
     holds(Schedule::Central(Central { payload: true }), &[Synchronised, Fresh], false);
     holds(Schedule::Central(Central { payload: true }), &[Same], true);
@@ -292,6 +301,7 @@ fn mixed_sequences_share_one_slot() {
         (butterfly(2, Peers::Swing), reduce(OperatorLaw::Exact)),
         (Schedule::RingReduce(ring::RingReduce), reduce(OperatorLaw::FixedTree)),
         (Schedule::Circulant(Circulant), reduce(OperatorLaw::FixedTree)),
+        (Schedule::ReduceChain(ReduceChain { segment: 2 }), reduce(OperatorLaw::FixedTree)),
         (Schedule::Central(Central { payload: true }), reduce(OperatorLaw::FixedTree)),
         (Schedule::Scan(Scan { inclusive: true }), Collective::Inscan),
         (Schedule::Tree(broadcast::Tree { radix: 2 }), Collective::Broadcast),

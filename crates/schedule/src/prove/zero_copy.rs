@@ -3,6 +3,7 @@
 use super::DestMode::{Fresh, Same, Synchronised};
 use super::suite::{schedules, sizes};
 use super::{Case, FaultKind, ProofCall, prove};
+use crate::algorithm::chain::ReduceChain;
 use crate::algorithm::{Collective, Schedule};
 use std::vec;
 use std::vec::Vec;
@@ -19,7 +20,8 @@ fn four_zero_copy(schedule: &Schedule, wanted: Collective, size: u32, interleavi
 #[test]
 fn zero_copy_changes_nothing_that_may_still_be_sent() {
     let (mut allowed, mut refused) = (0, 0);
-    for schedule in schedules() {
+    let pieces = Schedule::ReduceChain(ReduceChain { segment: 2 });
+    for schedule in schedules().chain([pieces]) {
         let wanted = schedule.achieves();
         if matches!(wanted, Collective::Shares | Collective::Sync) {
             continue;
@@ -54,7 +56,8 @@ fn four_landing(
 #[test]
 fn what_lands_in_dest_keeps_operands_and_results_apart() {
     let (mut landing, mut refused) = (0, 0);
-    for schedule in schedules() {
+    let pieces = Schedule::ReduceChain(ReduceChain { segment: 2 });
+    for schedule in schedules().chain([pieces]) {
         if !matches!(schedule.achieves(), Collective::Reduce(_)) {
             continue;
         }

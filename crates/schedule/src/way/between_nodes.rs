@@ -1,13 +1,14 @@
 //! The ways of teams that span nodes.
 
 use super::size_limits::{
-    EAGER_BROADCAST, GATHER, LEADER_COMBINES, PADDED_PART, PART_HEAD, PAYLOAD, PIECES_OF_ELEMENTS, SLICED_NODES,
-    eager_reduction,
+    CHAIN_FROM, CHAIN_SEGMENT, EAGER_BROADCAST, GATHER, LEADER_COMBINES, PADDED_PART, PART_HEAD, PAYLOAD,
+    PIECES_OF_ELEMENTS, SLICED_NODES, eager_reduction,
 };
 use super::{
     CollectiveWay, LeaderSchedule, LeaseState, NodeShares, NodeSpan, PartExchange, Reach, ReduceFacts, TeamFacts,
     question,
 };
+use crate::algorithm::chain::ReduceChain;
 use crate::algorithm::{Collective, OperatorLaw, Schedule};
 use crate::step::Plan;
 
@@ -28,7 +29,25 @@ impl TeamFacts<'_> {
         let buffered = |call: ReduceFacts| whole(call).or_else(|| self.slices(span, call));
         let rendezvous = || self.combined(span, call);
         let pieces = || if in_order { self.in_pieces(call, buffered) } else { None };
-        buffered(call).or_else(rendezvous).or_else(pieces).unwrap_or(CollectiveWay::Members)
+        let chain = || if in_order { self.along_nodes(span, call) } else { None };
+        // In place the chain is cut to the scratch, and one member of each node sends less in slices.
+        let first = if call.in_place && span.most == 1 { None } else { chain() };
+        let way = first.or_else(|| buffered(call)).or_else(rendezvous).or_else(pieces);
+        way.or_else(chain).unwrap_or(CollectiveWay::Members)
+    }
+
+    /// A long reduction in team order along the nodes, if their members follow each other there: each node folds its operands behind the
+    /// sum of the nodes before it. Two members have a way of their own.
+    fn along_nodes(&self, span: &NodeSpan, call: ReduceFacts) -> Option<CollectiveWay> {
+        let is_long = call.bytes().saturating_mul(span.most as usize) >= CHAIN_FROM;
+        if !self.rules.crowded || !span.in_order || !is_long || self.size == 2 {
+            return None;
+        }
+        let schedule = Schedule::ReduceChain(ReduceChain { segment: (CHAIN_SEGMENT / call.element) as u64 });
+        let plan = Plan::new(span.nodes, call.n as u64);
+        let reach = if call.in_place { Reach::Results } else { Reach::Operands };
+        let buffers = span.buffers.is_possible();
+        LeaderSchedule::find(schedule, buffers, &plan, call.element, plan.count, reach).map(CollectiveWay::Rendezvous)
     }
 
     /// The fewest calls of equal length that each have a way through buffers, for a call that has none. Its elements are independent of each

@@ -4,6 +4,7 @@ use std::format;
 use std::vec::Vec;
 
 use super::*;
+use crate::algorithm::chain::ReduceChain;
 use crate::algorithm::names::find;
 use crate::choose::{STANDARD, from_json};
 use crate::node::{MOST_PIECES, PIECE, Shape, WIDTH};
@@ -157,7 +158,7 @@ fn long_gathers_want_nodes_in_order_and_long_all_to_alls_nodes_of_similar_size()
 
 #[test]
 fn sums_in_order_that_no_buffers_hold_go_in_pieces_where_pes_share_processors() {
-    let team = between(2, 3);
+    let team = scattered(between(2, 3));
     let crowded = TeamFacts { rules: Rules { crowded: true, ..team.rules }, ..team };
     let sum = |team: TeamFacts<'_>, bytes| team.reduce(reduction(FLOATING_SUM, bytes));
     let scan = |team: TeamFacts<'_>, bytes| team.scan(reduction(OperatorLaw::Exact, bytes), true);
@@ -179,6 +180,47 @@ fn sums_in_order_that_no_buffers_hold_go_in_pieces_where_pes_share_processors() 
             }
         }
     }
+}
+
+/// The same team, the members of whose nodes do not follow each other.
+fn scattered(team: TeamFacts<'_>) -> TeamFacts<'_> {
+    TeamFacts { span: team.span.map(|span| NodeSpan { in_order: false, ..span }), ..team }
+}
+
+#[test]
+fn long_sums_in_order_go_along_a_chain_of_nodes_where_pes_share_processors() {
+    let rules = Rules { crowded: true, served: true, ..Rules::default() };
+    let team = |nodes, most| TeamFacts { rules, ..between(nodes, most) };
+    let chain = |team: TeamFacts<'_>, call| match team.reduce(call) {
+        CollectiveWay::Rendezvous(way) => Some(way.schedule).filter(|way| matches!(way, Schedule::ReduceChain(_))),
+        _ => None,
+    };
+    for (nodes, most) in [(2, 2), (3, 1), (4, 1), (4, 2), (8, 1), (64, 3)] {
+        let shortest = (CHAIN_FROM / most as usize).next_multiple_of(8);
+        let sum = |bytes| reduction(FLOATING_SUM, bytes);
+        let (team, whole) =
+            (team(nodes, most), Schedule::ReduceChain(ReduceChain { segment: (CHAIN_SEGMENT / 8) as u64 }));
+        for bytes in [shortest, 1 << 20, 1 << 30] {
+            assert_eq!(chain(team, sum(bytes)), Some(whole), "{nodes} {most} {bytes}");
+            // The operands land in the destination: no buffers are needed.
+            assert_eq!(chain(team.without_buffers(), sum(bytes)), Some(whole), "{nodes} {most} {bytes}");
+            assert_eq!(chain(scattered(team), sum(bytes)), None, "{nodes} {most} {bytes}");
+            assert_eq!(
+                chain(TeamFacts { rules: Rules::default(), ..team }, sum(bytes)),
+                None,
+                "{nodes} {most} {bytes}"
+            );
+            assert_eq!(chain(team, reduction(OperatorLaw::Exact, bytes)), None, "{nodes} {most} {bytes}");
+        }
+        assert_eq!(chain(team, sum(shortest - 8)), None, "{nodes} {most}");
+    }
+    assert_eq!(chain(team(2, 1), reduction(FLOATING_SUM, 1 << 20)), None, "two operands have one order");
+    // In place the operands land in the scratch, to which the array is cut.
+    let in_place = |bytes| ReduceFacts { in_place: true, ..reduction(FLOATING_SUM, bytes) };
+    let names = |team: TeamFacts<'_>| [512 << 10, 4 << 20].map(|bytes| name(team.reduce(in_place(bytes))));
+    assert_eq!(names(team(4, 1)), ["pieces", "rendezvous"]);
+    assert_eq!(names(team(4, 2)), ["rendezvous", "rendezvous"]);
+    assert_eq!(names(team(4, 2).without_buffers()), ["members", "members"]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::memory::control::SCHEDULE_AREAS;
 /// As for [`run`], with all members of the team.
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn on_node(call: Call<'_>, schedule: Schedule, piece: u64, plan: Plan, arrays: Arrays) {
+pub(crate) unsafe fn on_node(call: Call<'_>, schedule: Schedule, piece: u64, plan: Plan, arrays: Arrays<'_>) {
     let mut at = 0;
     loop {
         let count = piece.min(plan.count - at);
@@ -38,7 +38,7 @@ pub(crate) unsafe fn on_node(call: Call<'_>, schedule: Schedule, piece: u64, pla
 ///
 /// # Safety
 /// As for [`run`].
-unsafe fn once(call: Call<'_>, schedule: Schedule, plan: Plan, share: CallerShare<'_>, arrays: Arrays) {
+unsafe fn once(call: Call<'_>, schedule: Schedule, plan: Plan, share: CallerShare<'_>, arrays: Arrays<'_>) {
     let team = call.team;
     let slot = team.slot.unwrap_or_else(|| unreachable!("teams that run schedules have slots"));
     let traffic = schedule.traffic();
@@ -79,6 +79,7 @@ pub(crate) unsafe fn collect(
         source: (&raw const mine).cast(),
         element: size_of::<u64>(),
         kernel: Some(Kernel::of::<Sum, u64>()),
+        more: &[],
     };
     // SAFETY: the results of any team fit; peers write the scratch only.
     unsafe { once(call, shares, Plan::new(size, 1), NO_SHARE, numbers) };

@@ -6,6 +6,7 @@ use std::alloc::{Layout, alloc_zeroed};
 use std::thread;
 
 use oxshmem_reduce::{Max, Sum};
+use oxshmem_schedule::algorithm::chain::ReduceChain;
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, NAMES, find};
 use oxshmem_schedule::algorithm::{Collective, OperatorLaw};
 use oxshmem_schedule::step::{Traffic, Turn};
@@ -115,7 +116,8 @@ fn calls(collective: Collective, schedule: Schedule, areas: &[&Area], base: u64)
                     let plan = Plan { root, call: turn.call, ..Plan::new(size as u32, COUNT as u64) };
                     let source: Vec<i64> = (0..COUNT * size).map(|i| given(rank, call, i)).collect();
                     let (dest, source) = (dests[rank] as *mut u8, source.as_ptr().cast());
-                    let arrays = Arrays { dest, room: 8 * COUNT * size, source, element: 8, kernel: Some(kernel) };
+                    let arrays =
+                        Arrays { dest, room: 8 * COUNT * size, source, element: 8, kernel: Some(kernel), more: &[] };
                     let me = Caller { counted: signals.counted(), ..Caller::new(rank as u32) };
                     // SAFETY: the arrays have room for every collective, and every call has its own.
                     unsafe { run(&wire, areas[rank].scratch(parity), &schedule, &plan, &me, arrays) };
@@ -154,6 +156,50 @@ fn every_schedule_gives_the_right_results_on_areas_that_pass_from_team_to_team()
         }
     }
     assert!(ran > 150, "{ran}");
+}
+
+/// A leader stands for all members of its node, whose operands follow the sum of the nodes before one by one.
+#[test]
+fn a_chain_of_nodes_folds_the_operands_of_all_members_in_the_order_of_the_team() {
+    const NODES: usize = 3;
+    const MEMBERS: usize = 4;
+    let areas: Vec<Box<Area>> = (0..NODES).map(|_| area()).collect();
+    let areas: Vec<&Area> = areas.iter().map(|area| &**area).collect();
+    let schedule = Schedule::ReduceChain(ReduceChain { segment: 2 });
+    let turn = Turn::default().next(schedule.traffic());
+    let operand =
+        |member: usize, i: usize| 2_f64.powi((member * 29 + i * 13) as i32 % 41) / (3 + 7 * i + 11 * member) as f64;
+    let operands: Vec<[f64; COUNT]> =
+        (0..NODES * MEMBERS).map(|member| core::array::from_fn(|i| operand(member, i))).collect();
+    let wanted: [f64; COUNT] =
+        core::array::from_fn(|i| operands[1..].iter().fold(operands[0][i], |sum, next| sum + next[i]));
+    // The first node has combined its own.
+    let first: [f64; COUNT] =
+        core::array::from_fn(|i| operands[1..MEMBERS].iter().fold(operands[0][i], |sum, next| sum + next[i]));
+    let mut dests = [[0_f64; COUNT]; NODES];
+    let starts: Vec<usize> = dests.iter_mut().map(|dest| dest.as_mut_ptr() as usize).collect();
+    thread::scope(|scope| {
+        for node in 0..NODES {
+            let (areas, starts, operands, first) = (&areas, &starts, &operands, &first);
+            scope.spawn(move || {
+                let parity = turn.parity();
+                let wire = Threads { areas, dests: starts, traffic: schedule.traffic(), parity, me: node };
+                let start = |operand: &[f64; COUNT]| operand.as_ptr().cast::<u8>();
+                let here: Vec<*const u8> = operands[node * MEMBERS..][..MEMBERS].iter().map(start).collect();
+                let (source, more) = if node == 0 { (start(first), &[] as &[_]) } else { (here[0], &here[1..]) };
+                let kernel = Some(Kernel::of::<Sum, f64>());
+                let arrays =
+                    Arrays { dest: starts[node] as *mut u8, room: 8 * COUNT, source, element: 8, kernel, more };
+                let plan = Plan { call: turn.call, ..Plan::new(NODES as u32, COUNT as u64) };
+                let me = Caller::new(node as u32);
+                // SAFETY: the arrays have the elements, and every node its own.
+                unsafe { run(&wire, areas[node].scratch(parity), &schedule, &plan, &me, arrays) };
+            });
+        }
+    });
+    for dest in dests {
+        assert_eq!(dest.map(f64::to_bits), wanted.map(f64::to_bits));
+    }
 }
 
 #[test]
