@@ -184,6 +184,18 @@ impl TeamFacts<'_> {
         Some([find(Collective::Shares, 1, 8)?, find(Collective::Collect, 0, 1)?])
     }
 
+    /// Bytes that each member's block may have in the next collect of a team that spans nodes, if its blocks are to travel with their sizes, in
+    /// one exchange; zero: sizes go first. Those of the last collect, of which the longest has `longest` bytes, would have room, and
+    /// padding at most doubles their `total`. All members know the blocks of the last collect, and all choose alike.
+    pub fn collect_room(&self, longest: usize, total: usize) -> usize {
+        let room = longest.checked_next_power_of_two().unwrap_or(usize::MAX);
+        let size = self.size as usize;
+        let all = room.saturating_add(COLLECT_HEAD).saturating_mul(size);
+        let needed = total.saturating_add(COLLECT_HEAD.saturating_mul(size));
+        let most = needed.saturating_mul(2).max(size.saturating_mul(COLLECT_HEAD + COLLECT_PADDING)).min(GATHER);
+        if self.span.is_some() && longest > COLLECT_INLINE && all <= most { room } else { 0 }
+    }
+
     /// The way of a gather between nodes, to which nodes bring these shares.
     pub fn gather(&self, shares: NodeShares) -> CollectiveWay {
         let Some(span) = &self.span else { return CollectiveWay::Members };

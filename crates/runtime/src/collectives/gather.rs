@@ -4,10 +4,10 @@ use core::ptr;
 
 use oxshmem_base::Error;
 use oxshmem_schedule::step::Plan;
-use oxshmem_schedule::way::size_limits::PAYLOAD;
+use oxshmem_schedule::way::size_limits::{COLLECT_HEAD, COLLECT_INLINE};
 use oxshmem_schedule::way::{CollectiveWay, NodeShares};
 
-use crate::collectives::between_nodes;
+use crate::collectives::between_nodes::{self, eager};
 use crate::collectives::call::Call;
 use crate::collectives::facts;
 use crate::collectives::node_exchange;
@@ -78,9 +78,6 @@ struct CollectOffer {
 }
 
 impl CollectOffer {
-    /// Bytes of the longest inline block.
-    const INLINE: usize = PAYLOAD - 16;
-
     /// The caller's offer.
     ///
     /// # Safety
@@ -110,7 +107,7 @@ impl CollectOffer {
 
     /// Whether the block travels with the offer.
     fn is_inline(&self) -> bool {
-        self.bytes <= Self::INLINE
+        self.bytes <= COLLECT_INLINE
     }
 }
 
@@ -129,54 +126,138 @@ pub(crate) unsafe fn collect(call: Call<'_>, dest: *mut u8, source: *const u8, b
         // SAFETY: `needs` has found the caller's block and its destination.
         return unsafe { run::collect(call, schedules, dest, source, bytes, room) };
     }
+    let mut blocks = CollectedBlocks::new(call, dest, bytes, room);
     // SAFETY: the caller promises `bytes` bytes at `source`.
-    let mine = unsafe { CollectOffer::new(call, dest, source, bytes) };
-    let (mut offset, mut all_inline, mut elsewhere) = (0_usize, true, None);
-    let mut places = Vec::new();
-    node_exchange::exchange(call, &mine.words(), |member, theirs| {
-        let theirs = CollectOffer::decode(theirs);
-        let (place, size) = (offset, theirs.bytes);
-        offset = offset.saturating_add(size);
-        if call.team.span.is_some() {
-            places.push(place);
-        }
-        if theirs.dest_name != mine.dest_name {
-            // A member that brings something must mean the destination that has room for it.
-            if size > 0 {
-                call.other_destination(member, dest, bytes);
+    if !unsafe { collect_at_once(&mut blocks, source) } {
+        // SAFETY: the caller promises `bytes` bytes at `source`.
+        let mine = unsafe { CollectOffer::new(call, dest, source, bytes) };
+        node_exchange::exchange(call, &mine.words(), |member, theirs| {
+            let theirs = CollectOffer::decode(theirs);
+            let size = theirs.bytes;
+            let Some(to) = blocks.place(member, size, theirs.dest_name) else { return };
+            if theirs.is_inline() {
+                // SAFETY: `place` has found room for the block, which the payload has.
+                unsafe { ptr::copy_nonoverlapping(theirs.payload.as_ptr().cast(), to, size) };
+                return;
             }
-            elsewhere = Some(member);
-        }
-        if size == 0 {
-            return;
-        }
-        require_room(call, offset, room);
-        // The destination must be symmetric, however much the member brings.
-        let to = call.part_of_dest(dest, place, size);
-        if theirs.is_inline() {
-            // SAFETY: `part_of_dest` has found room for the block, which the payload has.
-            unsafe { ptr::copy_nonoverlapping(theirs.payload.as_ptr().cast(), to, size) };
-            return;
-        }
-        all_inline = false;
-        if call.team.span.is_none() {
-            // SAFETY: `part_of_dest` has found room for the block. The member has entered, so its source is ready, and leaves only
-            // after us.
-            unsafe { call.fetch(member, FAST.named(theirs.payload[0]) as *const u8, to, size) };
-        }
-    });
+            blocks.are_there = false;
+            if call.team.span.is_none() {
+                // SAFETY: `place` has found room for the block. The member has entered, so its source is ready, and leaves only after us.
+                unsafe { call.fetch(member, FAST.named(theirs.payload[0]) as *const u8, to, size) };
+            }
+        });
+    }
     // All members see the same sizes, so all decide alike.
     match &call.team.span {
-        _ if all_inline => {}
         Some(span) => {
-            if let Some(member) = elsewhere {
-                call.other_destination(member, dest, bytes);
+            let room = facts::of_team(call.team).collect_room(blocks.longest, blocks.total);
+            call.team.note_collect_room(room);
+            if !blocks.are_there {
+                // SAFETY: all have entered.
+                unsafe { blocks.collect_between_nodes(span, source) };
             }
-            places.push(offset);
-            // SAFETY: all have entered, name the same destination, and have room for all blocks there.
-            unsafe { collect_between_nodes(call, span, dest, source, &places) };
         }
+        None if blocks.are_there => {}
         None => call.leave(),
+    }
+}
+
+/// Between nodes the blocks travel with their sizes, if the blocks of the team's last collect had room so. Returns whether they did.
+///
+/// # Safety
+/// As for [`collect`].
+unsafe fn collect_at_once(blocks: &mut CollectedBlocks<'_>, source: *const u8) -> bool {
+    let (call, bytes, room) = (blocks.call, blocks.bytes, blocks.call.team.collect_room());
+    let Some(span) = call.team.span.as_deref().filter(|_| room > 0) else { return false };
+    let shares =
+        NodeShares::of((0..span.nodes()).map(|node| u64::from(span.count(node)) * (COLLECT_HEAD + room) as u64));
+    let CollectiveWay::Gathered(way) = way::by(call, |team| team.gather(shares)) else { return false };
+    let head = [bytes as u64, blocks.dest_name];
+    let write = |to: *mut u8| {
+        let fitting = if bytes <= room { bytes } else { 0 };
+        // SAFETY: the place has room for a head and `room` bytes; the caller promises the block.
+        unsafe {
+            to.cast::<[u64; 2]>().write_unaligned(head);
+            ptr::copy_nonoverlapping(source, to.wrapping_add(COLLECT_HEAD), fitting);
+        }
+    };
+    // SAFETY: the way is chosen for places of this length, all of which have come. `place` has found room for a block that is not empty, and a
+    // block that is no longer than `room` lies behind its head.
+    unsafe {
+        eager::gather_equal(call, span, way, COLLECT_HEAD + room, write, |member, theirs| {
+            let [size, dest_name] = theirs.cast::<[u64; 2]>().read_unaligned();
+            let size = size as usize;
+            match blocks.place(member, size, dest_name) {
+                Some(to) if size <= room => ptr::copy_nonoverlapping(theirs.wrapping_add(COLLECT_HEAD), to, size),
+                Some(_) => blocks.are_there = false,
+                None => {}
+            }
+        });
+    }
+    true
+}
+
+/// The blocks of a collect, as their sizes come.
+struct CollectedBlocks<'a> {
+    call: Call<'a>,
+    dest: *mut u8,
+    dest_name: u64,
+    /// Bytes of the caller's block.
+    bytes: usize,
+    /// Bytes of the destination.
+    room: usize,
+    /// Where each member's block begins, between nodes.
+    places: Vec<usize>,
+    /// Bytes of the blocks so far.
+    total: usize,
+    /// Bytes of the longest block.
+    longest: usize,
+    /// A member that brings nothing, and names another destination.
+    elsewhere: Option<u32>,
+    /// Whether all blocks have come with their sizes.
+    are_there: bool,
+}
+
+impl<'a> CollectedBlocks<'a> {
+    fn new(call: Call<'a>, dest: *mut u8, bytes: usize, room: usize) -> Self {
+        let (dest_name, places, elsewhere) = (call.compared_name(dest), Vec::new(), None);
+        Self { call, dest, dest_name, bytes, room, places, total: 0, longest: 0, elsewhere, are_there: true }
+    }
+
+    /// The place of the next member's block; `None` of an empty one.
+    fn place(&mut self, member: u32, size: usize, dest_name: u64) -> Option<*mut u8> {
+        let (call, at) = (self.call, self.total);
+        self.total = self.total.saturating_add(size);
+        self.longest = self.longest.max(size);
+        if call.team.span.is_some() {
+            self.places.push(at);
+        }
+        if dest_name != self.dest_name {
+            // A member that brings something must mean the destination that has room for it.
+            if size > 0 {
+                call.other_destination(member, self.dest, self.bytes);
+            }
+            self.elsewhere = Some(member);
+        }
+        if size == 0 {
+            return None;
+        }
+        require_room(call, self.total, self.room);
+        // The destination must be symmetric, however much the member brings.
+        Some(call.part_of_dest(self.dest, at, size))
+    }
+
+    /// The members have entered, and each has what it brings in `source`.
+    ///
+    /// # Safety
+    /// As for [`collect`].
+    unsafe fn collect_between_nodes(mut self, span: &Span, source: *const u8) {
+        if let Some(member) = self.elsewhere {
+            self.call.other_destination(member, self.dest, self.bytes);
+        }
+        self.places.push(self.total);
+        // SAFETY: all have entered, name the same destination, and have room for all blocks there.
+        unsafe { collect_between_nodes(self.call, span, self.dest, source, &self.places) };
     }
 }
 

@@ -124,6 +124,21 @@ fn a_prefix_sum_between_nodes_is_gathered_while_all_operands_fit() {
 }
 
 #[test]
+fn a_collect_between_nodes_has_room_for_blocks_like_the_last_ones() {
+    let team = between(4, 2);
+    let equal = |team: &TeamFacts<'_>, block: usize| team.collect_room(block, block * team.size as usize);
+    // Short blocks travel with an exchange anyhow.
+    assert_eq!([8, COLLECT_INLINE].map(|block| equal(&team, block)), [0, 0]);
+    assert_eq!([COLLECT_INLINE + 1, 100, 1000, 16 << 10].map(|block| equal(&team, block)), [64, 128, 1024, 16 << 10]);
+    // No gather buffer holds these.
+    assert_eq!([GATHER / 8 - COLLECT_HEAD + 1, GATHER, usize::MAX / 8].map(|block| equal(&team, block)), [0; 3]);
+    // Places that would be empty for the most.
+    assert_eq!([1 << 10, 3 << 10, 4 << 10].map(|total| team.collect_room(1024, total)), [0, 0, 1024]);
+    assert_eq!(team.collect_room(COLLECT_PADDING, COLLECT_PADDING), COLLECT_PADDING);
+    assert_eq!(equal(&TeamFacts::plain(8), 100), 0, "members of one node read each other's blocks");
+}
+
+#[test]
 fn a_broadcast_between_nodes_goes_through_rings_if_there_are_any() {
     let ways = |team: TeamFacts<'_>| {
         [8, EAGER_BROADCAST, GATHER, GATHER + 1].map(|bytes| name(team.broadcast(bytes, 5, 1, false)))

@@ -114,6 +114,27 @@ pub(super) unsafe fn gather_blocks(
     unsafe { share(call, span, way, |node| start(span.start(node)) as u64, write, take) }
 }
 
+/// Every member writes `room` bytes, and takes what all have written.
+///
+/// # Safety
+/// The gather buffers have the room for all members, and `write` writes inside of it.
+#[cold]
+pub(crate) unsafe fn gather_equal(
+    call: Call<'_>,
+    span: &Span,
+    way: LeaderSchedule,
+    room: usize,
+    write: impl FnOnce(*mut u8),
+    mut take: impl FnMut(u32, *const u8),
+) {
+    let place = |member: u32| span.place(member) as usize * room;
+    let write = |buffer: *mut u8| write(buffer.wrapping_add(place(call.team.my)));
+    let take =
+        |buffer: *const u8| (0..call.team.size).for_each(|member| take(member, buffer.wrapping_add(place(member))));
+    // SAFETY: every member writes its place, which is in the part of its node. What nobody has written there is older bytes of the buffer.
+    unsafe { share(call, span, way, |node| u64::from(span.start(node)) * room as u64, write, take) }
+}
+
 /// A broadcast whose root goes on at once ([`broadcast_ring`]). Returns whether the team has a ring with room, on all members alike.
 ///
 /// # Safety

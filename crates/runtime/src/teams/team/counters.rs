@@ -1,6 +1,6 @@
 //! The numbers of a team's calls. All members count alike, and compare the numbers when they meet.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use oxshmem_schedule::step::{Traffic, Turn};
 
@@ -24,6 +24,8 @@ pub(super) struct TeamCounters {
     synchronising_runs: AtomicU32,
     /// How many leases the team has given to splits.
     splits: AtomicU64,
+    /// Bytes that the next collect between nodes has room for from each member; zero: it asks for the sizes first.
+    collect_room: AtomicUsize,
 }
 
 impl TeamCounters {
@@ -37,6 +39,7 @@ impl TeamCounters {
             scheduled_calls: AtomicU64::new(base),
             synchronising_runs: AtomicU32::new(0),
             splits: AtomicU64::new(0),
+            collect_room: AtomicUsize::new(0),
         }
     }
 }
@@ -52,6 +55,16 @@ impl TeamState {
     #[inline(always)]
     pub(crate) fn next_announcement(&self) -> u64 {
         next(&self.counters.announcements)
+    }
+
+    /// Bytes that the next collect between nodes has room for from each member, the same on all of them; zero: it asks for the sizes first.
+    pub(crate) fn collect_room(&self) -> usize {
+        self.counters.collect_room.load(Relaxed)
+    }
+
+    /// All members have made a collect of the same blocks.
+    pub(crate) fn note_collect_room(&self, bytes: usize) {
+        self.counters.collect_room.store(bytes, Relaxed);
     }
 
     /// The number of the last announcement that all members are known to have taken. Before the first one it is the number from which
