@@ -92,9 +92,11 @@ pub const PIECES_OF_BLOCKS: usize = 4;
 pub const PIECES_OF_ELEMENTS: usize = 4;
 
 /// Bytes of the arrays of a node from which sums in team order go along a chain of nodes on a crowded machine. Two processors, TCP, old and
-/// new in turns beside other work: 256 KiB of doubles among four nodes took 450 us instead of 526 by slices, 1 MiB 1,161 instead of 1,491 by
-/// pieces, and among eight nodes 3,220 instead of 6,375 by gets; among four nodes of two PEs 1 MiB took 2,225 us instead of 4,832, and among two
-/// of four 982 instead of 2,392. Arrays of 128 KiB of one PE on each of four nodes took 273 instead of 260.
+/// new in turns beside other work, least times: 256 KiB of doubles among four nodes took 450 us instead of 526 by slices, 1 MiB 1,161 instead of
+/// 1,491 by pieces; among four nodes of two PEs 1 MiB took 2,225 us instead of 4,832 by gets, among two of four 982 instead of 2,392, and
+/// 128 KiB on two nodes of two 131 instead of 174. Among eight nodes two series of 1 MiB differ: the medians were 9,700 us instead of 29,756 and
+/// 7,992 instead of 10,029, of processor time 8,299 and 7,846 instead of 10,169 and 9,420. Arrays of 128 KiB of one PE on each of four nodes
+/// took 273 instead of 260.
 pub const CHAIN_FROM: usize = 256 << 10;
 /// Bytes of the pieces in which they go. There pieces of 64 KiB took 4,500 us for 1 MiB among eight nodes instead of 3,771.
 pub const CHAIN_SEGMENT: usize = 256 << 10;
