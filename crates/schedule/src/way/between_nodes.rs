@@ -1,8 +1,8 @@
 //! The ways of teams that span nodes.
 
 use super::size_limits::{
-    CHAIN_FROM, CHAIN_SEGMENT, EAGER_BROADCAST, GATHER, LEADER_COMBINES, PADDED_PART, PART_HEAD, PAYLOAD,
-    PIECES_OF_ELEMENTS, SLICED_NODES, eager_reduction,
+    CHAIN_SEGMENT, EAGER_BROADCAST, GATHER, LEADER_COMBINES, PADDED_PART, PART_HEAD, PAYLOAD, PIECES_OF_ELEMENTS,
+    SLICED_NODES, chain_from, eager_reduction,
 };
 use super::{
     CollectiveWay, LeaderSchedule, LeaseState, NodeShares, NodeSpan, PartExchange, Reach, ReduceFacts, TeamFacts,
@@ -39,7 +39,7 @@ impl TeamFacts<'_> {
     /// A long reduction in team order along the nodes, if their members follow each other there: each node folds its operands behind the
     /// sum of the nodes before it. Two members have a way of their own.
     fn along_nodes(&self, span: &NodeSpan, call: ReduceFacts) -> Option<CollectiveWay> {
-        let is_long = call.bytes().saturating_mul(span.most as usize) >= CHAIN_FROM;
+        let is_long = call.bytes().saturating_mul(span.most as usize) >= chain_from(span.nodes);
         if !self.rules.crowded || !span.in_order || !is_long || self.size == 2 {
             return None;
         }

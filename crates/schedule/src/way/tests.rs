@@ -211,11 +211,11 @@ fn long_sums_in_order_go_along_a_chain_of_nodes_where_pes_share_processors() {
         _ => None,
     };
     for (nodes, most) in [(2, 2), (3, 1), (4, 1), (4, 2), (8, 1), (64, 3)] {
-        let shortest = (CHAIN_FROM / most as usize).next_multiple_of(8);
+        let shortest = chain_from(nodes).div_ceil(most as usize).next_multiple_of(8);
         let sum = |bytes| reduction(FLOATING_SUM, bytes);
         let (team, whole) =
             (team(nodes, most), Schedule::ReduceChain(ReduceChain { segment: (CHAIN_SEGMENT / 8) as u64 }));
-        for bytes in [shortest, 1 << 20, 1 << 30] {
+        for bytes in [shortest, 4 << 20, 1 << 30] {
             assert_eq!(chain(team, sum(bytes)), Some(whole), "{nodes} {most} {bytes}");
             // The operands land in the destination: no buffers are needed.
             assert_eq!(chain(team.without_buffers(), sum(bytes)), Some(whole), "{nodes} {most} {bytes}");
