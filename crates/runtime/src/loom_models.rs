@@ -108,7 +108,7 @@ fn blank() -> Slot {
         words: Apart(Words {
             released: AtomicU64::new(0),
             bell_word: AtomicU32::new(0),
-            bell_sleepers: AtomicU32::new(0),
+            bell_armed: AtomicU32::new(0),
             announced: AtomicU64::new(0),
             taken: AtomicU64::new(0),
             source: AtomicU64::new(0),

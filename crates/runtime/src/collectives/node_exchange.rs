@@ -99,7 +99,7 @@ fn count_in(call: Call<'_>, stamp: u64) {
     let team = call.team;
     let first: &Slot = team.place(0);
     let words = &first.words.0;
-    let bell = Bell { word: &words.bell_word, sleepers: &words.bell_sleepers };
+    let bell = Bell { word: &words.bell_word, armed: &words.bell_armed };
     arrivals::sign(team, stamp);
     // The chain of read-modify-writes on `arrivals` orders every member's stores before the last one's release.
     let arrived = first.arrivals.0.fetch_add(arrivals::arrival(call), AcqRel) + arrivals::arrival(call);

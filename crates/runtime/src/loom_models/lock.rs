@@ -29,8 +29,8 @@ impl Board {
     }
 
     fn bell(&self, pe: u32) -> Bell<'_> {
-        let [word, sleepers] = &self.bells[pe as usize];
-        Bell { word, sleepers }
+        let [word, armed] = &self.bells[pe as usize];
+        Bell { word, armed }
     }
 
     /// All PEs are through: everything is as before.

@@ -152,7 +152,7 @@ pub(crate) struct ControlBlock {
     state: core::sync::atomic::AtomicU32,
     _apart: [u32; 31],
     bell_word: AtomicU32,
-    bell_sleepers: AtomicU32,
+    bell_armed: AtomicU32,
     _apart_too: [u32; 30],
     /// One when a PE of the node is about to say why the job ends; used of window 0 only.
     pub(crate) spoken: core::sync::atomic::AtomicU32,
@@ -239,7 +239,7 @@ impl ControlBlock {
 
     /// The bell that ends this PE's sleeps.
     pub(crate) fn bell(&self) -> Bell<'_> {
-        Bell { word: &self.bell_word, sleepers: &self.bell_sleepers }
+        Bell { word: &self.bell_word, armed: &self.bell_armed }
     }
 
     /// The last state that the PE has published.
@@ -287,7 +287,7 @@ pub(crate) struct Words {
     pub(crate) released: AtomicU64,
     /// The bell of the members that wait for `released`.
     pub(crate) bell_word: AtomicU32,
-    pub(crate) bell_sleepers: AtomicU32,
+    pub(crate) bell_armed: AtomicU32,
     /// Number of the last announcement of this member (see `collectives/node_exchange.rs`).
     pub(crate) announced: AtomicU64,
     /// Number of the last announcement that this member has taken.

@@ -72,7 +72,7 @@ fn to_release<'a>(
     }
     let (team, leader) = (call.team, span.my_leader());
     let words = &team.place(leader).words.0;
-    let (word, bell) = (word(words), Bell { word: &words.bell_word, sleepers: &words.bell_sleepers });
+    let (word, bell) = (word(words), Bell { word: &words.bell_word, armed: &words.bell_armed });
     if team.my != leader {
         return Some((word, bell));
     }
