@@ -57,7 +57,7 @@ fn on(team: &'static TeamState, options: c_long) -> Option<ContextHandle> {
     let most = state::current().and_then(|life| life.settings.max_contexts).unwrap_or(u64::MAX);
     let live = LiveContext::unless_full(most, || ContextHandle::create(team, options).0)?;
     let context = ContextHandle(live.object());
-    team.contexts.lock().push(live);
+    context.enlist(&mut team.contexts.lock(), live);
     Some(context)
 }
 
@@ -76,8 +76,7 @@ pub unsafe fn destroy(context: ContextHandle) {
     if let Some(team) = context.team() {
         // SAFETY: `quiet` needs a context that has its team, which was found above.
         unsafe { order::quiet(On(context, NAME)) };
-        let mut list = team.contexts.lock();
-        list.retain(|live| live.object() != context.0);
+        context.delist(&mut team.contexts.lock());
     }
     // SAFETY: not the default context, so it came from `create`, and the list has forgotten it.
     unsafe { context.free(NAME) };

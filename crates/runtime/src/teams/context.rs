@@ -9,6 +9,7 @@ use crate::diagnosis::errors;
 use crate::memory::direct::FAST;
 use crate::network::lane::{self, ContextLane};
 use crate::start::state;
+use crate::teams::live_contexts::LiveContext;
 use crate::teams::predefined_handles;
 use crate::teams::team::TeamState;
 use crate::teams::valid_handles::{self, HandleKind};
@@ -40,7 +41,9 @@ pub struct ContextObject {
     session_total: AtomicU64,
     /// Its lane of the network, once it has used it.
     lane: AtomicPtr<ContextLane>,
-    _reserved: [u64; 2],
+    /// Its place in the list of its team. Read and written under the lock of the list.
+    place: AtomicU64,
+    _reserved: u64,
 }
 
 /// The options with which a program promises that no two threads use the context at once: `SHMEM_CTX_PRIVATE` and `SHMEM_CTX_SERIALIZED`.
@@ -60,7 +63,8 @@ impl ContextObject {
             session: AtomicI64::new(0),
             session_total: AtomicU64::new(0),
             lane: AtomicPtr::new(core::ptr::null_mut()),
-            _reserved: [0; 2],
+            place: AtomicU64::new(0),
+            _reserved: 0,
         }
     }
 }
@@ -256,6 +260,27 @@ impl ContextHandle {
         context
     }
 
+    /// Takes it into the list of its team, where `live` stands for it.
+    pub(crate) fn enlist(self, list: &mut Vec<LiveContext>, live: LiveContext) {
+        let Some(object) = self.object() else { return };
+        object.place.store(list.len() as u64, Relaxed);
+        list.push(live);
+    }
+
+    /// Takes it out of the list of its team, if it is there. The last of the list comes to its place, so that the end of a context
+    /// costs the same beside one and beside thousands.
+    pub(crate) fn delist(self, list: &mut Vec<LiveContext>) {
+        let Some(object) = self.object() else { return };
+        let place = object.place.load(Relaxed);
+        if list.get(place as usize).is_none_or(|live| live.object() != self.0) {
+            return;
+        }
+        list.swap_remove(place as usize);
+        if let Some(last) = list.get(place as usize).and_then(|live| Self(live.object()).object()) {
+            last.place.store(place, Relaxed);
+        }
+    }
+
     /// Makes it a context of `team`.
     pub(crate) fn fill(self, team: &'static TeamState) {
         let Some(object) = self.object() else { return };
@@ -314,5 +339,34 @@ impl ContextHandle {
             object.session.store(0, Relaxed);
             object.session_total.store(u64::MAX, Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_that_ends_leaves_the_places_of_others() {
+        let objects = [(); 5].map(|()| ContextObject::empty());
+        let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(|number: usize| ContextHandle(&raw const objects[number]));
+        let mut list = Vec::new();
+        let enlist = |list: &mut _, handle: ContextHandle| {
+            handle.enlist(list, LiveContext::unless_full(u64::MAX, || handle.0).expect("there is no limit"));
+        };
+        let listed =
+            |list: &[LiveContext]| -> Vec<_> { list.iter().map(|live| ContextHandle(live.object())).collect() };
+        [a, b, c, d].into_iter().for_each(|handle| enlist(&mut list, handle));
+        a.delist(&mut list);
+        assert_eq!(listed(&list), [d, b, c], "the last one alone has moved");
+        a.delist(&mut list);
+        assert_eq!(listed(&list), [d, b, c], "it was there no more");
+        enlist(&mut list, e);
+        d.delist(&mut list);
+        c.delist(&mut list);
+        assert_eq!(listed(&list), [e, b]);
+        e.delist(&mut list);
+        b.delist(&mut list);
+        assert!(list.is_empty());
     }
 }
