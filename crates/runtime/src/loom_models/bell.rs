@@ -108,7 +108,7 @@ fn loom_mutant_a_word_read_behind_armed_loses_a_wake_up() {
     CROWDED.explore::<2, _>(Board::new, pe, nothing);
 }
 
-/// What a sleeper sets between the two steps is taken back without a change of the word.
+/// A sleeper that sets `armed` between the two steps loses it without a change of the word.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn loom_mutant_armed_taken_back_behind_the_ring_loses_a_wake_up() {
