@@ -1,6 +1,8 @@
 //! A place of an active set, in the window of the PE that keeps it: its door, its seats, and how it changes hands.
 
+use core::cmp::Reverse;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::collections::BinaryHeap;
 
 use oxshmem_base::planted;
 
@@ -166,13 +168,15 @@ impl Places {
     }
 
     fn make(&self, key: &Key) -> Option<u32> {
-        let age = |index: &u32| {
-            let place = self.place(*index);
+        let age = |index| {
+            let place = self.place(index);
             (place.size.load(Relaxed) > 0, place.made.load(Relaxed))
         };
-        let mut candidates: Vec<u32> = (0..self.count).collect();
-        candidates.sort_by_key(age);
-        let index = candidates.into_iter().find(|&index| self.close(index))?;
+        // Most times the oldest is free: each place is read once, and the order of the others is not worked out.
+        let mut oldest_first: BinaryHeap<_> = (0..self.count).map(|index| Reverse((age(index), index))).collect();
+        let index = core::iter::from_fn(|| oldest_first.pop())
+            .map(|Reverse((_, index))| index)
+            .find(|&index| self.close(index))?;
         let place = self.place(index);
         for member in 0..self.pes {
             let seat = self.seat(index, member);

@@ -60,41 +60,69 @@ fn a_parent_whose_number_had_another_owner_has_parts_of_its_own() {
     }
 }
 
+/// The `count` places that a PE keeps on a node of two, as the PE in a window sees them.
+fn places(count: u32) -> impl Fn(u32) -> Places {
+    use std::alloc::{Layout, alloc_zeroed};
+
+    let each = size_of::<SetPlace>() + 2 * size_of::<Seat>();
+    let layout = Layout::from_size_align(each * count as usize, align_of::<SetPlace>()).expect("a layout");
+    // SAFETY: the layout has bytes; it stays for ever, as the places of a node do while a test runs.
+    let base = unsafe { alloc_zeroed(layout) } as usize;
+    let word = || &*Box::leak(Box::new(crate::sync::AtomicU32::new(0)));
+    let (lock, clock) = (word(), word());
+    move |me| Places { lock, clock, base, each, pes: 2, count, me, alone: true }
+}
+
+fn pair(array: u64) -> Key {
+    Key { start: 0, stride: 1, size: 2, array }
+}
+
+#[test]
+fn a_new_set_gets_the_oldest_place_in_which_nobody_is() {
+    control::tests::windows();
+    let places = places(4)(0);
+    let mark = |index: u32| places.mark(index, 1);
+    let found = |array| {
+        let index = places.search(&pair(array)).expect("a free place");
+        places.door(index).leave();
+        index
+    };
+    let first = [1, 2, 3, 4].map(found);
+    assert_eq!(first, [0, 1, 2, 3], "places that no set has had");
+    assert_eq!(found(2), 1);
+    mark(0).store(1, Relaxed);
+    mark(2).store(1, Relaxed);
+    assert_eq!([5, 6, 7].map(found), [1, 3, 1], "PE 1 is in the oldest place and in the third");
+    mark(0).store(0, Relaxed);
+    assert_eq!([8, 9].map(found), [0, 3]);
+}
+
 /// Two PEs of a node that keeps one place.
 #[test]
 fn a_place_stays_with_its_set_until_all_have_taken_a_posted_broadcast() {
-    use std::alloc::{Layout, alloc_zeroed};
-
     use crate::collectives::call::Call;
     use crate::collectives::node_eager;
 
     control::tests::windows();
-    let each = size_of::<SetPlace>() + 2 * size_of::<Seat>();
-    // SAFETY: the layout has bytes; it stays for ever, as the places of a node do while a test runs.
-    let base =
-        unsafe { alloc_zeroed(Layout::from_size_align(each, align_of::<SetPlace>()).expect("a layout")) } as usize;
-    let word = || &*Box::leak(Box::new(crate::sync::AtomicU32::new(0)));
-    let (lock, clock) = (word(), word());
-    let places = |me| Places { lock, clock, base, each, pes: 2, count: 1, me, alone: true };
-    let key = |array| Key { start: 0, stride: 1, size: 2, array };
+    let (places, each) = (places(1), size_of::<SetPlace>());
     let enter = |me, key: &Key| {
         let index = places(me).search(key)?;
         Some(places(me).known(index, SetName::default(), Members::Triplet { start: 0, stride: 1 }, 2, me))
     };
 
-    let root = enter(0, &key(64)).expect("a free place");
+    let root = enter(0, &pair(64)).expect("a free place");
     assert!(root.team.posts);
     // SAFETY: eight bytes fit an entry.
     unsafe { node_eager::post(Call::new(&root.team, "test"), (&raw const each).cast(), 8) };
     root.leave();
-    assert!(enter(1, &key(128)).is_none(), "another set got the place of a broadcast that nobody has taken");
-    let member = enter(1, &key(64)).expect("the place of the set");
+    assert!(enter(1, &pair(128)).is_none(), "another set got the place of a broadcast that nobody has taken");
+    let member = enter(1, &pair(64)).expect("the place of the set");
     let mut taken = 0_usize;
     // SAFETY: eight bytes fit an entry and the number.
     unsafe { node_eager::take(Call::new(&member.team, "test"), 0, (&raw mut taken).cast(), 8) };
     assert_eq!(taken, each);
     member.leave();
-    let next = enter(1, &key(128)).expect("the place is free");
+    let next = enter(1, &pair(128)).expect("the place is free");
     let stamps = next.team.eager(0).ring.iter().map(|entry| entry.stamp.load(Relaxed));
     assert!(stamps.sum::<u64>() == 0, "a stamp of the earlier set is left");
 }
