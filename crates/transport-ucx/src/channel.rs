@@ -84,8 +84,9 @@ pub(crate) struct Channel {
     /// Its worker is the one that peers reach, which is moved on all the time.
     pub(crate) serves: bool,
     asked: u64,
-    /// How often it has been moved on, with the fences that have no batch before them.
+    /// How often it has been moved on, and the fences.
     steps: u64,
+    fences: u64,
     /// A peer has been connected to since the last step: UCX keeps what is sent to it.
     connects: bool,
     /// Messages in the batches of all peers.
@@ -150,6 +151,7 @@ impl Channel {
             serves: false,
             asked: 0,
             steps: 0,
+            fences: 0,
             connects: false,
             waiting: 0,
             unmarked: 0,
@@ -235,11 +237,10 @@ impl Channel {
     /// Later operations wait until those that were issued have taken effect: UCX may use several paths to one peer, and messages
     /// travel apart from puts. Unacknowledged messages wait for transfers only.
     ///
-    /// Behind a fence a message goes at once unless there is a batch before it: it may be a flag, for which the peer waits while the caller
-    /// computes.
+    /// Behind a fence a message may be a flag, for which the peer waits while the caller computes (`coalescing`).
     pub(crate) fn fence(&mut self) {
         self.fenced = self.outstanding() > 0;
-        self.steps += u64::from(!self.has_batch());
+        self.fences += 1;
     }
 
     /// Moves everything on, and begins to complete what has only been issued.

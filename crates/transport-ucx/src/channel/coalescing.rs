@@ -5,6 +5,9 @@
 //! that waits after each message loses nothing, and a root that broadcasts many short arrays pays for one message of
 //! UCX's in the place of many. A caller that computes now leaves the batch to the thread, which is woken for it if it
 //! sleeps ([`Net::remind`](crate::net::Net::remind)).
+//!
+//! Behind a fence a message may be a flag, for which the peer waits while the caller computes. So it goes at once unless there is a batch
+//! before it. A step has [`FLAGS`] of them for each peer: a stream of puts with fences in between would have a call of the kernel for each.
 
 use std::mem;
 
@@ -20,10 +23,22 @@ use crate::peers::Directory;
 const LONGEST: usize = 16 << 10;
 const FULL: usize = 64 << 10;
 
+/// Messages of a step to one peer that go at once because a fence stands before each. Those to other peers do not count. Chosen.
+pub(super) const FLAGS: u32 = 4;
+
 impl Channel {
     /// Whether a message joins the batch for its peer.
     pub(super) fn joins_batch(&self, peer: usize, data: &[u8]) -> bool {
-        self.peers[peer].sent == Some(self.steps) && data.len() <= LONGEST
+        let peer = &self.peers[peer];
+        let may_be_flag = peer.fences != self.fences && peer.waiting == 0 && peer.flags < FLAGS;
+        peer.sent == Some(self.steps) && data.len() <= LONGEST && !may_be_flag
+    }
+
+    /// A message has gone by itself.
+    pub(super) fn note_gone(&mut self, peer: usize) {
+        let peer = &mut self.peers[peer];
+        peer.flags = if peer.sent == Some(self.steps) { peer.flags + 1 } else { 0 };
+        (peer.sent, peer.fences) = (Some(self.steps), self.fences);
     }
 
     /// Adds a message to the batch for its peer.
@@ -33,6 +48,7 @@ impl Channel {
         self.note_unacknowledged(peer, data.len());
         self.waiting += 1;
         self.peers[peer].waiting += 1;
+        self.peers[peer].fences = self.fences;
         if self.peers[peer].batch.len() >= FULL {
             self.send_batch(peers, peer);
         }

@@ -87,7 +87,7 @@ impl Channel {
         }
         let expected = if has_room && !is_awaited { Expected::Later } else { Expected::Word };
         self.send(peers, peer, Ask::Task(task), data, expected);
-        self.peers[peer].sent = Some(self.steps);
+        self.note_gone(peer);
     }
 
     /// Asks each peer to acknowledge what it was sent, unless it has been asked.

@@ -20,8 +20,12 @@ pub(super) struct ReachedPeer {
     /// The messages that it has not been sent ([`coalescing`](super::coalescing)), and their number.
     pub(super) batch: Vec<u8>,
     pub(super) waiting: u64,
-    /// The step of the last unacknowledged message.
+    /// The step of the last unacknowledged message that has gone by itself, and how many have gone so in that step behind the first one,
+    /// because a fence stood before each.
     pub(super) sent: Option<u64>,
+    pub(super) flags: u32,
+    /// The fences before the last unacknowledged message.
+    pub(super) fences: u64,
 }
 
 impl ReachedPeer {
@@ -39,6 +43,8 @@ impl ReachedPeer {
             batch,
             waiting: 0,
             sent: None,
+            flags: 0,
+            fences: 0,
         }
     }
 

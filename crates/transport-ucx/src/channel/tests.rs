@@ -20,6 +20,7 @@ use oxshmem_ucx_sys::{
     UCS_ERR_IO_ERROR, Ucx, ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucp_worker_h, ucs_status_ptr_t,
 };
 
+use super::coalescing::FLAGS;
 use super::unacknowledged::PIECE;
 use super::{Channel, Issued, LONGEST_MESSAGE, TOGETHER};
 use crate::devices::Devices;
@@ -451,6 +452,40 @@ fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
         assert_eq!((stage.word(96), stage.word(104)), (SEVENS, SEVENS));
     });
     assert!(played.is_none() || is_sevens(&target[..112]));
+}
+
+/// Each put of a stream with fences in it went by itself: a call of the kernel for 8 bytes.
+#[test]
+fn a_stream_with_fences_in_it_travels_together_and_the_flags_of_neighbours_go_at_once() {
+    const PUTS: usize = 40;
+    let (source, mut target) = ([7_u8; 8], [0_u8; 8 * (PUTS + 1)]);
+    let played = alone(&mut target, |stage| {
+        stage.channel.longest_message = LONGEST_MESSAGE;
+        // There is a connection to each of them.
+        for pe in [0, 1] {
+            stage.put_in_the_end(Remote { pe, ..HEAP }, &source);
+        }
+        stage.complete();
+        let put_behind_fence = |stage: &mut Stage<'_>, pe, word: usize| {
+            stage.channel.fence();
+            stage.put_copy(Remote { pe, ..at(8 * word) }, &source);
+            !stage.channel.has_batch()
+        };
+        let at_once = (0..PUTS).take_while(|&word| put_behind_fence(stage, 0, word)).count();
+        assert_eq!(at_once, 1 + FLAGS as usize);
+        stage.channel.step(&stage.net.peers);
+        assert!((0..at_once).all(|word| put_behind_fence(stage, 0, word)), "somebody has moved on");
+        assert!(!put_behind_fence(stage, 0, at_once));
+        let peer = stage.channel.index[1] as usize;
+        put_behind_fence(stage, 1, PUTS);
+        assert_eq!(stage.channel.peers[peer].waiting, 0, "the flag of a neighbour goes at once");
+        for word in at_once..PUTS {
+            put_behind_fence(stage, 0, word);
+        }
+        stage.complete();
+        assert_eq!((0..=PUTS).filter(|word| stage.word(8 * word) == SEVENS).count(), PUTS + 1);
+    });
+    assert!(played.is_none() || is_sevens(&target));
 }
 
 #[test]

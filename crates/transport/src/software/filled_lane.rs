@@ -291,7 +291,7 @@ unsafe impl Lane for FilledLane {
             Some(ByMessages { requester, .. }) => {
                 requester.fence();
                 // The peer may wait for the flag that follows.
-                requester.service.begin_step();
+                requester.service.note_fence();
                 self.lane.fence()
             }
             None => self.lane.fence(),

@@ -12,7 +12,7 @@ use oxshmem_base::planted;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::answers::Answers;
-use super::coalescer::{BATCH, Coalescer};
+use super::coalescer::{BATCH, Coalescer, SendMoment};
 use crate::batch::Batch;
 use crate::due::SleepMark;
 use crate::progress_thread::Drive;
@@ -80,6 +80,8 @@ pub(super) struct Service {
     waits: AtomicBool,
     /// How often messages have been moved on. Relaxed: a message waits once too often or goes by itself once more.
     steps: AtomicU64,
+    /// How many fences there have been. Relaxed, likewise.
+    fences: AtomicU64,
     /// Whether a caller has sent a message since the thread asked last. Relaxed: the thread backs off or sleeps once too often.
     sent: AtomicBool,
     /// Whether the thread sleeps, and how to wake it.
@@ -100,6 +102,7 @@ impl Service {
             owed: AtomicUsize::new(0),
             waits: AtomicBool::new(false),
             steps: AtomicU64::new(0),
+            fences: AtomicU64::new(0),
             sent: AtomicBool::new(false),
             asleep: SleepMark::default(),
             thread: OnceLock::new(),
@@ -125,10 +128,24 @@ impl Service {
     }
 
     /// The next messages to each PE go at once.
-    pub(super) fn begin_step(&self) {
+    fn begin_step(&self) {
+        self.count(&self.steps);
+    }
+
+    /// The next message to each PE may be a flag.
+    pub(super) fn note_fence(&self) {
+        self.count(&self.fences);
+    }
+
+    #[inline]
+    fn count(&self, number: &AtomicU64) {
         if self.gathers {
-            self.steps.store(self.steps.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+            number.store(number.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         }
+    }
+
+    fn moment(&self) -> SendMoment {
+        SendMoment { step: self.steps.load(Ordering::Relaxed), fences: self.fences.load(Ordering::Relaxed) }
     }
 
     /// Sends messages that wait and takes one message. Returns whether there was one. If another thread is serving, the
@@ -180,12 +197,12 @@ impl Service {
             return self.messages.send(pe, message);
         }
         let mut coalescer = self.coalescer.lock();
-        let step = self.steps.load(Ordering::Relaxed);
-        if !answered && coalescer.holds_back(pe, step, message.len()) {
+        let moment = self.moment();
+        if !answered && coalescer.holds_back(pe, moment, message.len()) {
             if coalescer.is_full_for(pe, message) {
                 self.send_batch(&mut coalescer, pe)?;
             }
-            coalescer.add(pe, message);
+            coalescer.add(pe, moment, message);
             self.waits.store(true, Ordering::Relaxed);
             drop(coalescer);
             // There may be no caller that polls and sends it.
@@ -201,7 +218,7 @@ impl Service {
         }
         self.messages.send(pe, message)?;
         if !answered {
-            coalescer.note(pe, step);
+            coalescer.note(pe, moment);
         }
         Ok(())
     }
@@ -210,11 +227,11 @@ impl Service {
     /// counts in the step.
     pub(super) fn gathers(&self, pe: u32, n: usize) -> bool {
         self.gathers && {
-            let step = self.steps.load(Ordering::Relaxed);
+            let moment = self.moment();
             let mut coalescer = self.coalescer.lock();
-            let waits = coalescer.holds_back(pe, step, ActiveMessage::BYTES + n);
+            let waits = coalescer.holds_back(pe, moment, ActiveMessage::BYTES + n);
             if !waits {
-                coalescer.note(pe, step);
+                coalescer.note(pe, moment);
             }
             waits
         }
@@ -238,7 +255,7 @@ impl Service {
         let mut left = false;
         for pe in coalescer.pes() {
             match self.send_batch(&mut coalescer, pe) {
-                Ok(()) => {}
+                Ok(()) => coalescer.allow_flags(pe),
                 Err(NotIssued::Busy) => left = true,
                 Err(NotIssued::Failed(error)) => {
                     tracing::error!(%error, pe, "messages could not be sent");
