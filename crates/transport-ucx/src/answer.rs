@@ -2,20 +2,59 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use oxshmem_transport::batch;
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
     UCP_AM_SEND_FLAG_EAGER, UCP_OP_ATTR_FIELD_FLAGS, Ucx, ucp_ep_h, ucp_request_param_t, ucs_status_t,
 };
 
-use crate::message::{ANSWER, HEADER};
+use crate::message::{ANSWER, Ask, AskMessage, HEADER};
 use crate::objects::{blank, finish, meaning, start_owning};
 
 pub(crate) struct SentAnswer {
     pub(crate) header: [u8; HEADER],
-    pub(crate) keys: Vec<u8>,
+    /// Keys, the bytes of a get, or a batch of answers.
+    pub(crate) data: Vec<u8>,
+}
+
+/// The answers to the questions of a batch, which go in one message.
+#[derive(Default)]
+pub(crate) struct GatheredAnswers {
+    first: Option<SentAnswer>,
+    /// All of them, if there are several.
+    batch: Vec<u8>,
+}
+
+/// How long a batch of answers becomes before it goes. Chosen.
+const FULL: usize = 64 << 10;
+
+impl GatheredAnswers {
+    /// Adds an answer. Returns whether there is no room for another one.
+    pub(crate) fn add(&mut self, answer: SentAnswer) -> bool {
+        match self.first.take() {
+            None if self.batch.is_empty() => {
+                let is_long = answer.data.len() >= FULL;
+                self.first = Some(answer);
+                return is_long;
+            }
+            first => first
+                .iter()
+                .chain([&answer])
+                .for_each(|answer| batch::add(&mut self.batch, &answer.header, &answer.data)),
+        }
+        self.batch.len() >= FULL
+    }
+
+    /// Takes all of them as one message of PE `me`.
+    pub(crate) fn take(&mut self, me: u32) -> Option<SentAnswer> {
+        let many = || AskMessage { pe: me, number: 0, ask: Ask::Many, answered: false }.encode();
+        let batch = mem::take(&mut self.batch);
+        if batch.is_empty() { self.first.take() } else { Some(SentAnswer { header: many(), data: batch }) }
+    }
 }
 
 /// An answer that UCX may not have sent, and the count of those that it has not.
@@ -50,13 +89,13 @@ impl AnswerSender {
             }
             None => Box::new(KeptAnswer { answer, unsent: self.unsent.clone() }),
         };
-        // SAFETY: `sent` takes a boxed answer, which keeps header and keys until UCX has sent them; the endpoint is open, by the
+        // SAFETY: `sent` takes a boxed answer, which keeps header and data until UCX has sent them; the endpoint is open, by the
         // caller's promise.
         let (outcome, back) = unsafe {
             start_owning(owned, sent, param, |kept, param| {
-                let SentAnswer { header, keys } = &(*kept).answer;
-                let (header, bytes) = (header.as_ptr().cast(), keys.len());
-                started((ucx.am_send)(to, ANSWER, header, HEADER, keys.as_ptr().cast(), bytes, param))
+                let SentAnswer { header, data } = &(*kept).answer;
+                let (header, bytes) = (header.as_ptr().cast(), data.len());
+                started((ucx.am_send)(to, ANSWER, header, HEADER, data.as_ptr().cast(), bytes, param))
             })
         };
         self.spare.set(back);
@@ -90,4 +129,30 @@ unsafe extern "C" fn sent(request: *mut c_void, status: ucs_status_t, answer: *m
     kept.unsent.fetch_sub(1, Ordering::Relaxed);
     // SAFETY: the request is the one of this callback.
     unsafe { finish(request, status, |why| tracing::debug!("UCX: an answer was lost: {why}")) };
+}
+
+#[cfg(test)]
+mod tests {
+    use oxshmem_transport::batch::Batch;
+
+    use super::*;
+    use crate::message::AnswerMessage;
+
+    #[test]
+    fn the_answers_to_a_batch_are_one_message_and_one_alone_is_no_batch() {
+        let answer = |number: u8, bytes| SentAnswer { header: [number; HEADER], data: vec![number; bytes] };
+        let mut gathered = GatheredAnswers::default();
+        assert!(gathered.take(3).is_none());
+        assert!(!gathered.add(answer(1, 8)));
+        assert_eq!(gathered.take(3).map(|alone| (alone.header, alone.data)), Some(([1; HEADER], vec![1; 8])));
+        assert!((1..=3).all(|number| !gathered.add(answer(number, number.into()))));
+        let many = gathered.take(3).expect("there are three");
+        assert!(AnswerMessage::decode(&many.header).is_none());
+        assert!(AskMessage::decode(&many.header).is_some_and(|message| message.ask == Ask::Many && message.pe == 3));
+        let lengths: Vec<_> = Batch(&many.data).map(|message| (message[0], message.len() - HEADER)).collect();
+        assert_eq!(lengths, [(1, 1), (2, 2), (3, 3)]);
+        assert!(gathered.take(3).is_none());
+        assert!(gathered.add(answer(1, FULL)), "there is room for no other one");
+        assert!(!GatheredAnswers::default().add(answer(1, FULL - 1)));
+    }
 }

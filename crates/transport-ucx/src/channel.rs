@@ -25,8 +25,8 @@ use std::{ptr, slice};
 
 use oxshmem_base::Error;
 use oxshmem_transport::{
-    AtomicArguments, AwaitedState, CompletionHabit, Failed, Losses, MOST_ASKED, NotIssued, NumberMap, PutArguments,
-    Region, Remote, SignalUpdate, TargetTask, WatchedTime, Width,
+    AtomicArguments, AwaitedState, CompletionHabit, Failed, Losses, MOST_ASKED, MOST_ASKED_IN_BATCHES, NotIssued,
+    NumberMap, PutArguments, Region, Remote, SignalUpdate, TargetTask, WatchedTime, Width,
 };
 use oxshmem_ucx_sys::{Ucx, ucs_status_t};
 
@@ -119,6 +119,8 @@ struct Inbox {
     /// Gets and UCX's atomics under way.
     gets: Cell<u64>,
     unanswered: RefCell<NumberMap<u64, OpenQuestion>>,
+    /// Those of them whose answers go to a place of the caller's.
+    values: Cell<u64>,
     /// Messages that expect no answer of their own and are not known to be done.
     unacknowledged: Cell<u64>,
     /// Messages that UCX has not sent yet.
@@ -179,12 +181,12 @@ impl Channel {
             self.start_message(peers)?;
             if old.is_null() {
                 self.send_unacknowledged(peers, to.pe, task, RequestData::Borrowed(&[]));
-                return Ok(());
+            } else {
+                self.fetch(peers, to.pe, task, 0, Expected::Old(width, old));
             }
-            self.habit.note_question();
-        } else {
-            self.start(peers)?;
+            return Ok(());
         }
+        self.start(peers)?;
         if peers.atomics {
             // SAFETY: the caller keeps `old` until completion, as this function demands.
             return unsafe { self.atomic(peers, atomic) };
@@ -354,7 +356,8 @@ impl Channel {
         if self.unflushed >= MOST_UNDER_WAY / 2 {
             self.begin_flush(peers);
         }
-        if self.asked_for() >= MOST_ASKED || outstanding >= MOST_UNDER_WAY { Err(NotIssued::Busy) } else { Ok(()) }
+        let most = if self.longest_message > 0 { MOST_ASKED_IN_BATCHES } else { MOST_ASKED };
+        if self.asked_for() >= most || outstanding >= MOST_UNDER_WAY { Err(NotIssued::Busy) } else { Ok(()) }
     }
 
     fn fail(&self, pe: u32, what: &str, status: ucs_status_t) {

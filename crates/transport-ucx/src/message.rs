@@ -24,7 +24,7 @@ pub(crate) enum Ask {
     Keys { region: Region, from: u64 },
     /// The asking PE will ask no more.
     Bye,
-    /// The questions that come with it as data, in a batch.
+    /// The questions that come with it as data, in a batch. Answers come so, too.
     Many,
 }
 
@@ -68,7 +68,7 @@ impl AskMessage {
     }
 }
 
-/// The answer of a PE to the question of this number; keys come with it as data.
+/// The answer of a PE to the question of this number; keys and the bytes of a get come with it as data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AnswerMessage {
     pub(crate) pe: u32,
@@ -87,6 +87,12 @@ impl AnswerMessage {
         let (pe, ActiveMessage { number, content, .. }) = decode(header)?;
         let MessageContent::Answer(outcome) = content else { return None };
         Some(Self { pe, number, outcome })
+    }
+
+    /// The answer that a message of a batch is, and its data.
+    pub(crate) fn split(message: &[u8]) -> Option<(Self, &[u8])> {
+        let (header, data) = message.split_at_checked(HEADER)?;
+        Some((Self::decode(header)?, data))
     }
 }
 
@@ -131,6 +137,8 @@ mod tests {
             let answer = AnswerMessage { pe: 70_000, number: 8, outcome };
             let header = answer.encode();
             assert_eq!(AnswerMessage::decode(&header), Some(answer));
+            assert_eq!(AnswerMessage::split(&[&header[..], b"data"].concat()), Some((answer, &b"data"[..])));
+            assert_eq!(AnswerMessage::split(&header[1..]), None);
             assert_eq!(AskMessage::decode(&header), None);
         }
         let last = AskMessage { pe: 0, number: 0, ask: Ask::Many, answered: true }.encode();

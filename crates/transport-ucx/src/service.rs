@@ -12,7 +12,7 @@ use oxshmem_ucx_sys::{
     ucs_status_t,
 };
 
-use crate::answer::SentAnswer;
+use crate::answer::{GatheredAnswers, SentAnswer};
 use crate::backlog::{HeldData, HeldQuestion};
 use crate::channel::Channel;
 use crate::message::{ASK, AnswerMessage, Ask, AskMessage};
@@ -86,22 +86,27 @@ impl Net {
     /// # Safety
     /// The caller is a callback of the serving worker, and the endpoint `reply` is open.
     pub(crate) unsafe fn take_all(&self, question: AskMessage, data: &[u8], reply: ucp_ep_h) {
-        let take = |question, data: &[u8]| {
-            if let Some(answer) = self.take(question, data) {
+        let send = |answer: Option<SentAnswer>| {
+            if let Some(answer) = answer {
                 // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
                 unsafe { self.answers.send(self.context.ucx, reply, answer) };
             }
         };
         if !matches!(question.ask, Ask::Many) {
-            return take(question, data);
+            return send(self.take(question, data));
         }
-        let mut batch = Batch(data);
+        let (mut batch, mut gathered) = (Batch(data), GatheredAnswers::default());
         for message in batch.by_ref() {
             match AskMessage::split(message) {
-                Some((question, data)) => take(question, data),
+                Some((question, data)) => {
+                    if self.take(question, data).is_some_and(|answer| gathered.add(answer)) {
+                        send(gathered.take(self.peers.me));
+                    }
+                }
                 None => tracing::warn!(bytes = message.len(), "UCX: a message that is no question was dropped"),
             }
         }
+        send(gathered.take(self.peers.me));
         if !batch.0.is_empty() {
             tracing::warn!(bytes = batch.0.len(), "UCX: the rest of a batch was dropped");
         }
@@ -114,16 +119,16 @@ impl Net {
     pub(crate) unsafe fn refuse(&self, question: AskMessage, wrong: OutOfRange, reply: ucp_ep_h) {
         let header = AnswerMessage { pe: self.peers.me, number: question.number, outcome: Err(wrong) }.encode();
         // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
-        unsafe { self.answers.send(self.context.ucx, reply, SentAnswer { header, keys: Vec::new() }) };
+        unsafe { self.answers.send(self.context.ucx, reply, SentAnswer { header, data: Vec::new() }) };
     }
 
     /// Does what a question asks for. Returns the answer, if the asking PE expects one or it has failed.
     fn take(&self, question: AskMessage, data: &[u8]) -> Option<SentAnswer> {
-        let mut keys = Vec::new();
+        let mut fetched = Vec::new();
         let outcome = match question.ask {
-            Ask::Task(task) => task.execute(&self.regions.memory, data),
+            Ask::Task(task) => task.execute(&self.regions.memory, data, &mut fetched),
             Ask::Keys { region, from } => {
-                keys = self.regions.keys(region, from);
+                fetched = self.regions.keys(region, from);
                 Ok(0)
             }
             Ask::Bye => {
@@ -134,6 +139,6 @@ impl Net {
         };
         let is_owed = question.answered || outcome.is_err();
         let header = || AnswerMessage { pe: self.peers.me, number: question.number, outcome }.encode();
-        is_owed.then(|| SentAnswer { header: header(), keys })
+        is_owed.then(|| SentAnswer { header: header(), data: fetched })
     }
 }

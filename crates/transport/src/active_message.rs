@@ -22,23 +22,31 @@ pub enum TargetTask {
         /// The signal and its update.
         signal: Option<(Position, SignalUpdate)>,
     },
+    /// A get: the answer has the bytes as its data.
+    Get {
+        /// The place of the bytes.
+        from: Position,
+        /// How many.
+        n: usize,
+    },
     /// Nothing: the answer says that what was asked before has been done.
     Mark,
 }
 
 impl TargetTask {
-    /// Does it. Returns the old value of an atomic, otherwise zero.
+    /// Does it, and appends the bytes of a get to `fetched`. Returns the old value of an atomic, otherwise zero.
     #[inline]
-    pub fn execute(self, memory: &RegisteredMemory, data: &[u8]) -> Result<u64, OutOfRange> {
+    pub fn execute(self, memory: &RegisteredMemory, data: &[u8], fetched: &mut Vec<u8>) -> Result<u64, OutOfRange> {
         match self {
             Self::Amo { at, width, amo } => memory.amo(at.region, at.offset, width, amo),
             Self::Put { to, signal } => memory.put_signal(to, data, signal).map(|()| 0),
+            Self::Get { from, n } => memory.append(from, n, fetched).map(|()| 0),
             Self::Mark => Ok(0),
         }
     }
 }
 
-/// A message between two PEs, without the data of a put.
+/// A message between two PEs, without the data of a put or of the answer to a get.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ActiveMessage {
     /// The number of the question.
@@ -67,6 +75,7 @@ const PUT_SIGNAL: u8 = 3;
 const MARK: u8 = 4;
 const DONE: u8 = 5;
 const REFUSED: u8 = 6;
+const GET: u8 = 8;
 const OWN: u8 = 64;
 const UNANSWERED: u8 = 0x80;
 
@@ -88,6 +97,9 @@ impl ActiveMessage {
             MessageContent::Ask(TargetTask::Put { to, signal: Some((signal, update)) }) => {
                 let (operation, value, _) = update.amo().to_parts();
                 (PUT_SIGNAL, [to.region as u8, signal.region as u8, operation], [to.offset, signal.offset, value])
+            }
+            MessageContent::Ask(TargetTask::Get { from, n }) => {
+                (GET, [from.region as u8, 0, 0], [from.offset, n as u64, 0])
             }
             MessageContent::Ask(TargetTask::Mark) => (MARK, [0; 3], [0; 3]),
             MessageContent::Answer(Ok(old)) => (DONE, [0; 3], [old, 0, 0]),
@@ -126,6 +138,7 @@ impl ActiveMessage {
                 let update = SignalUpdate::try_from(Amo::from_parts(operation, c, 0)?).ok()?;
                 MessageContent::Ask(TargetTask::Put { to: place, signal: Some((signal, update)) })
             }
+            GET => MessageContent::Ask(TargetTask::Get { from: place, n: usize::try_from(b).ok()? }),
             MARK => MessageContent::Ask(TargetTask::Mark),
             DONE => MessageContent::Answer(Ok(a)),
             REFUSED => {
@@ -157,6 +170,7 @@ mod tests {
             MessageContent::Ask(SIGNALLED),
             MessageContent::Ask(TargetTask::Put { to: AT, signal: Some((TO, SignalUpdate::Set(6))) }),
             MessageContent::Ask(TargetTask::Put { to: TO, signal: None }),
+            MessageContent::Ask(TargetTask::Get { from: AT, n: 4096 }),
             MessageContent::Ask(TargetTask::Mark),
             MessageContent::Answer(Ok(u64::MAX)),
             MessageContent::Answer(Err(wrong)),

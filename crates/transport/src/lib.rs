@@ -46,7 +46,7 @@ pub use fabric::{
 };
 pub use habit::CompletionHabit;
 pub use issuer::{Issuer, Wait, signal_behind_puts};
-pub use limits::{MOST_ASKED, MOST_UNACKNOWLEDGED, WORD_BY_WORD};
+pub use limits::{LONGEST_GET, MOST_ASKED, MOST_ASKED_IN_BATCHES, MOST_UNACKNOWLEDGED, WORD_BY_WORD};
 pub use lock::OperationLock;
 pub use losses::Losses;
 pub use memory::{OutOfRange, RegisteredMemory, deliver_old, faulted};

@@ -184,6 +184,16 @@ impl RegisteredMemory {
         Ok(())
     }
 
+    /// Appends to `bytes` what a peer asked for, as [`RegisteredMemory::get`] reads it.
+    pub fn append(&self, from: Position, n: usize, bytes: &mut Vec<u8>) -> Result<(), OutOfRange> {
+        // Before there is memory for them: their number is the peer's word.
+        self.find(from.region, from.offset, n)?;
+        let start = bytes.len();
+        bytes.resize(start + n, 0);
+        // SAFETY: the vector has `n` bytes from there on.
+        unsafe { self.get(bytes[start..].as_mut_ptr(), from.region, from.offset, n) }
+    }
+
     /// Updates an object with the processor's atomics; returns the old value.
     pub fn amo(&self, region: Region, offset: u64, width: Width, amo: Amo) -> Result<u64, OutOfRange> {
         let at = self.object(region, offset, width)?;

@@ -15,13 +15,16 @@ use oxshmem_transport::batch;
 
 use super::Channel;
 use super::question::{Expected, RequestData};
-use crate::message::Ask;
+use crate::message::{Ask, HEADER};
 use crate::peers::Directory;
 
 /// Longest data of a message in a batch, and the length at which a batch goes. A copy costs less than a call of the kernel: broadcasts of
 /// 8 KiB from one root to another node took 7.1 us each by themselves and 3.0 in batches; of 32 KiB, 11.1 and 11.9.
 const LONGEST: usize = 16 << 10;
 const FULL: usize = 64 << 10;
+
+/// Bytes of answers for which a batch of questions goes, so that the peer answers the first ones while the caller asks the next ones. Chosen.
+const EXPECTED: usize = 16 << 10;
 
 /// Messages of a step to one peer that go at once because a fence stands before each. Those to other peers do not count. Chosen.
 pub(super) const FLAGS: u32 = 4;
@@ -46,15 +49,31 @@ impl Channel {
         let (_, header) = self.number(peers, ask, false);
         batch::add(&mut self.peers[peer].batch, &header, data);
         self.note_unacknowledged(peer, data.len());
+        self.note_waiting(peers, peer);
+    }
+
+    /// Adds a question to the batch for its peer, whose answer has `n` bytes beside its header.
+    pub(super) fn add_question(&mut self, peers: &Directory, peer: usize, ask: Ask, n: usize, expected: Expected) {
+        let (number, header) = self.number(peers, ask, true);
+        batch::add(&mut self.peers[peer].batch, &header, &[]);
+        self.note_asked(peer, number, expected);
+        self.peers[peer].expects += HEADER + n;
+        self.note_waiting(peers, peer);
+    }
+
+    /// A message has joined the batch for its peer.
+    fn note_waiting(&mut self, peers: &Directory, peer: usize) {
         self.waiting += 1;
-        self.peers[peer].waiting += 1;
-        self.peers[peer].fences = self.fences;
-        if self.peers[peer].batch.len() >= FULL {
+        let to = &mut self.peers[peer];
+        to.waiting += 1;
+        to.fences = self.fences;
+        if to.batch.len() >= FULL || to.expects >= EXPECTED {
             self.send_batch(peers, peer);
         }
     }
 
     pub(super) fn send_batch(&mut self, peers: &Directory, peer: usize) {
+        self.peers[peer].expects = 0;
         let waiting = mem::take(&mut self.peers[peer].waiting);
         if waiting > 0 {
             self.waiting -= waiting;

@@ -5,8 +5,9 @@
 
 use std::ffi::c_void;
 use std::rc::Rc;
-use std::{mem, slice};
+use std::{mem, ptr, slice};
 
+use oxshmem_transport::batch::Batch;
 use oxshmem_transport::{MOST_UNACKNOWLEDGED, TargetTask, Width, deliver_old};
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{
@@ -31,6 +32,8 @@ pub(super) struct OpenQuestion {
 pub(super) enum Expected {
     /// The old value of an atomic, written there unless that is null.
     Old(Width, *mut u8),
+    /// The bytes of a get, as many as this number.
+    Bytes(*mut u8, u32),
     Keys,
     /// That it has been done.
     Word,
@@ -109,6 +112,19 @@ impl Channel {
         }
     }
 
+    /// Asks for what the caller may wait for later, with other questions in a batch. The answer brings `n` bytes beside its header.
+    pub(super) fn fetch(&mut self, peers: &Directory, pe: u32, task: TargetTask, n: usize, expected: Expected) {
+        self.habit.note_question();
+        match self.peer(peers, pe) {
+            Err(error) => self.inbox.note(|| error),
+            Ok(peer) if self.joins_batch(peer, &[]) => self.add_question(peers, peer, Ask::Task(task), n, expected),
+            Ok(peer) => {
+                self.send(peers, peer, Ask::Task(task), RequestData::Borrowed(&[]), expected);
+                self.note_gone(peer);
+            }
+        }
+    }
+
     /// As [`Self::ask`], to a peer by its index.
     pub(super) fn send(&mut self, peers: &Directory, peer: usize, ask: Ask, data: RequestData<'_>, expected: Expected) {
         if self.waiting > 0 && !matches!(data, RequestData::Batch) {
@@ -138,10 +154,7 @@ impl Channel {
             }
         };
         if answered {
-            self.peers[peer].unacknowledged_bytes = 0;
-            let covers = mem::take(&mut self.peers[peer].unacknowledged);
-            self.unmarked -= covers;
-            self.inbox.unanswered.borrow_mut().insert(number, OpenQuestion { pe, expected, covers });
+            self.note_asked(peer, number, expected);
         } else if !matches!(ask, Ask::Many) {
             self.note_unacknowledged(peer, bytes);
         }
@@ -202,6 +215,16 @@ impl Channel {
         (number, AskMessage { pe: peers.me, number, ask, answered }.encode())
     }
 
+    /// Notes a question whose answer acknowledges what the peer was sent before.
+    #[inline(always)]
+    pub(super) fn note_asked(&mut self, peer: usize, number: u64, expected: Expected) {
+        let peer = &mut self.peers[peer];
+        peer.unacknowledged_bytes = 0;
+        let covers = mem::take(&mut peer.unacknowledged);
+        self.unmarked -= covers;
+        self.inbox.ask(number, OpenQuestion { pe: peer.pe, expected, covers });
+    }
+
     pub(super) fn note_unacknowledged(&mut self, peer: usize, bytes: usize) {
         self.peers[peer].unacknowledged += 1;
         self.peers[peer].unacknowledged_bytes += bytes;
@@ -224,24 +247,67 @@ impl Channel {
 impl Inbox {
     /// Whether the answer to some question goes to a place of the caller's.
     pub(super) fn expects_values(&self) -> bool {
-        let fills = |expected: &Expected| matches!(expected, Expected::Old(_, old) if !old.is_null());
-        self.unanswered.borrow().values().any(|question| fills(&question.expected))
+        self.values.get() > 0
+    }
+
+    #[inline(always)]
+    fn ask(&self, number: u64, question: OpenQuestion) {
+        self.values.set(self.values.get() + u64::from(question.fills()));
+        self.unanswered.borrow_mut().insert(number, question);
     }
 
     /// The question of this number is over, and with it what its answer would have acknowledged.
     fn settle(&self, number: u64) -> Option<OpenQuestion> {
         let question = self.unanswered.borrow_mut().remove(&number)?;
-        self.unacknowledged.set(self.unacknowledged.get() - question.covers);
+        self.count_off(&question);
         Some(question)
+    }
+
+    #[inline(always)]
+    fn count_off(&self, question: &OpenQuestion) {
+        self.unacknowledged.set(self.unacknowledged.get() - question.covers);
+        self.values.set(self.values.get() - u64::from(question.fills()));
     }
 
     /// Forgets the questions to these peers, which are over for another reason than their answer.
     fn settle_where(&self, is_lost: impl Fn(u32) -> bool) {
         self.unanswered.borrow_mut().retain(|_, question| {
             let over = is_lost(question.pe);
-            self.unacknowledged.set(self.unacknowledged.get() - if over { question.covers } else { 0 });
+            if over {
+                self.count_off(question);
+            }
             !over
         });
+    }
+
+    /// Takes an answer, with its data.
+    #[inline(always)]
+    fn take(&self, answer: AnswerMessage, data: &[u8]) {
+        // An unacknowledged message has an answer only if it has failed.
+        let expected = self.settle(answer.number).map_or(Expected::Later, |question| question.expected);
+        match (answer.outcome, expected) {
+            (Err(wrong), _) => self.note(|| wrong.error(answer.pe)),
+            // SAFETY: the caller of `amo` keeps `old` until completion, which is now.
+            (Ok(value), Expected::Old(width, old)) => unsafe { deliver_old(old, width, value) },
+            // SAFETY: the caller of `get` keeps the destination until completion, which is now. No more than its bytes are copied.
+            (Ok(_), Expected::Bytes(dest, n)) => unsafe {
+                ptr::copy_nonoverlapping(data.as_ptr(), dest, data.len().min(n as usize))
+            },
+            (Ok(_), Expected::Keys) => *self.keys.borrow_mut() = Some(data.to_vec()),
+            (Ok(_), Expected::Word | Expected::Later) => {}
+        }
+    }
+}
+
+impl OpenQuestion {
+    /// Whether its answer goes to a place of the caller's.
+    #[inline(always)]
+    fn fills(&self) -> bool {
+        match self.expected {
+            Expected::Old(_, old) => !old.is_null(),
+            Expected::Bytes(..) => true,
+            Expected::Keys | Expected::Word | Expected::Later => false,
+        }
     }
 }
 
@@ -278,22 +344,15 @@ pub(super) unsafe extern "C" fn on_answer(
     // SAFETY: the inbox is the channel's, by the promise of this function; UCX's description of the header is valid in the call.
     let (inbox, header) =
         unsafe { (&*inbox.cast::<Inbox>(), slice::from_raw_parts(header.cast::<u8>(), header_length)) };
-    let Some(answer) = AnswerMessage::decode(header) else {
-        tracing::warn!(bytes = header_length, "UCX: a message that is no answer was dropped");
-        return UCS_OK;
-    };
-    // An unacknowledged message has an answer only if it has failed.
-    let expected = inbox.settle(answer.number).map_or(Expected::Later, |question| question.expected);
-    match (answer.outcome, expected) {
-        (Err(wrong), _) => inbox.note(|| wrong.error(answer.pe)),
-        // SAFETY: the caller of `amo` keeps `old` until completion, which is now.
-        (Ok(value), Expected::Old(width, old)) => unsafe { deliver_old(old, width, value) },
-        (Ok(_), Expected::Keys) => {
-            // SAFETY: UCX's description of the data is valid in the call; an empty slice needs no address.
-            let keys = if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast::<u8>(), length) } };
-            *inbox.keys.borrow_mut() = Some(keys.to_vec());
+    // SAFETY: UCX's description of the data is valid in the call; an empty slice needs no address.
+    let data = if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast::<u8>(), length) } };
+    let is_batch = || AskMessage::decode(header).is_some_and(|message| matches!(message.ask, Ask::Many));
+    match AnswerMessage::decode(header) {
+        Some(answer) => inbox.take(answer, data),
+        None if is_batch() => {
+            Batch(data).filter_map(AnswerMessage::split).for_each(|(answer, data)| inbox.take(answer, data));
         }
-        (Ok(_), Expected::Word | Expected::Later) => {}
+        None => tracing::warn!(bytes = header_length, "UCX: a message that is no answer was dropped"),
     }
     UCS_OK
 }

@@ -17,9 +17,10 @@ pub(super) struct ReachedPeer {
     /// Messages since the last one that it answers, and the bytes of their data.
     pub(super) unacknowledged: u64,
     pub(super) unacknowledged_bytes: usize,
-    /// The messages that it has not been sent ([`coalescing`](super::coalescing)), and their number.
+    /// The messages that it has not been sent ([`coalescing`](super::coalescing)), their number, and the bytes of the answers to them.
     pub(super) batch: Vec<u8>,
     pub(super) waiting: u64,
+    pub(super) expects: usize,
     /// The step of the last unacknowledged message that has gone by itself, and how many have gone so in that step behind the first one,
     /// because a fence stood before each.
     pub(super) sent: Option<u64>,
@@ -42,6 +43,7 @@ impl ReachedPeer {
             unacknowledged_bytes: 0,
             batch,
             waiting: 0,
+            expects: 0,
             sent: None,
             flags: 0,
             fences: 0,

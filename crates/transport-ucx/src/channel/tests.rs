@@ -13,8 +13,8 @@ use oxshmem_base::knobs::Settings;
 use oxshmem_test_folder::not_run;
 use oxshmem_transport::suite::AllAddresses;
 use oxshmem_transport::{
-    Amo, AtomicArguments, Lane, LaneOptions, MOST_UNACKNOWLEDGED, NotIssued, Participant, PutArguments, Region, Remote,
-    Segment, SignalUpdate, Width,
+    Amo, AtomicArguments, AwaitedState, GetArguments, Lane, LaneOptions, MOST_UNACKNOWLEDGED, NotIssued, Participant,
+    PutArguments, Region, Remote, Segment, SignalUpdate, Width,
 };
 use oxshmem_ucx_sys::{
     UCS_ERR_IO_ERROR, Ucx, ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucp_worker_h, ucs_status_ptr_t,
@@ -430,10 +430,8 @@ fn short_messages_that_follow_one_another_travel_together_and_first_of_all() {
         send(stage, 80, 8);
         send(stage, 88, 8);
         assert!(stage.channel.has_batch());
-        let is_first = |channel: &Channel| {
-            assert!(!channel.has_batch(), "a question comes behind unacknowledged messages");
-        };
-        assert_eq!(stage.fetch(at(88), is_first), SEVENS);
+        let joins = |channel: &Channel| assert_eq!(channel.waiting, 2, "a question joins the messages before it");
+        assert_eq!(stage.fetch(at(88), joins), SEVENS);
         assert_eq!([80, 72, 64, 0].map(|offset| stage.word(offset)), [SEVENS; 4]);
         send(stage, 112, 8);
         stage.channel.fence();
@@ -486,6 +484,45 @@ fn a_stream_with_fences_in_it_travels_together_and_the_flags_of_neighbours_go_at
         assert_eq!((0..=PUTS).filter(|word| stage.word(8 * word) == SEVENS).count(), PUTS + 1);
     });
     assert!(played.is_none() || is_sevens(&target));
+}
+
+/// Each was one message and had one answer.
+#[test]
+fn what_is_fetched_without_a_wait_travels_together() {
+    const ADDS: usize = 40;
+    let (source, mut target) = ([7_u8; 64], [0_u8; 256]);
+    let played = alone(&mut target, |stage| {
+        stage.channel.longest_message = LONGEST_MESSAGE;
+        stage.put_in_the_end(HEAP, &source);
+        stage.complete();
+        let (mut olds, mut bytes) = ([u64::MAX; ADDS], [0_u8; 64]);
+        let is_awaited = |stage: &mut Stage<'_>| {
+            stage.channel.poll_awaited(&stage.net.peers).expect("nothing fails") == AwaitedState::UnderWay
+        };
+        for old in &mut olds {
+            let atomic =
+                AtomicArguments { to: at(64), width: Width::Eight, amo: Amo::Add(1), old: (&raw mut *old).cast() };
+            // SAFETY: the places of old values live until all is complete.
+            unsafe { stage.channel.amo(&stage.net.peers, &atomic) }.expect("there is room");
+        }
+        let get = GetArguments { dest: bytes.as_mut_ptr(), from: HEAP, n: bytes.len() };
+        // SAFETY: the destination lives until all is complete.
+        assert_eq!(unsafe { stage.channel.get(&stage.net.peers, &get) }.expect("there is room"), bytes.len());
+        assert_eq!(stage.channel.waiting, ADDS as u64, "the first went at once");
+        let questions = stage.channel.asked;
+        assert!(is_awaited(stage) && !stage.channel.has_batch());
+        assert_eq!(stage.channel.asked, questions + 1, "the others are one message");
+        stage.complete();
+        assert!(!is_awaited(stage));
+        assert!(olds.iter().zip(0..).all(|(&old, before)| old == before), "{olds:?}");
+        assert_eq!((bytes, stage.word(64)), (source, ADDS as u64));
+        // The answer says what is wrong.
+        let beyond = GetArguments { from: at(256), ..get };
+        // SAFETY: nothing is written there.
+        assert!(unsafe { stage.channel.get(&stage.net.peers, &beyond) }.is_ok());
+        assert!(stage.failure().contains("outside its registered memory"));
+    });
+    assert!(played.is_none() || is_sevens(&target[..64]));
 }
 
 #[test]

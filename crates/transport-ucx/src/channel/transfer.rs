@@ -5,10 +5,11 @@ use std::rc::Rc;
 use std::slice;
 
 use oxshmem_base::Error;
-use oxshmem_transport::{GetArguments, PutArguments, Remote};
+use oxshmem_transport::{GetArguments, LONGEST_GET, PutArguments, Remote, TargetTask};
 use oxshmem_ucx_sys::inline::{Started, started};
 use oxshmem_ucx_sys::{ucp_ep_h, ucp_request_param_t, ucp_rkey_h, ucs_status_t};
 
+use super::question::Expected;
 use super::{COPIED, Channel, Inbox, Issued};
 use crate::objects::{CompletionCallback, blank, finish, start_owning};
 use crate::peers::Directory;
@@ -126,6 +127,12 @@ impl Channel {
     /// As for `Lane::get_nbi`.
     pub(crate) unsafe fn get(&mut self, peers: &Directory, get: &GetArguments) -> Issued<usize> {
         let &GetArguments { dest, from, n } = get;
+        if self.longest_message > 0 && (1..=LONGEST_GET).contains(&n) {
+            self.start_message(peers)?;
+            let (task, expected) = (TargetTask::Get { from: from.position(), n }, Expected::Bytes(dest, n as u32));
+            self.fetch(peers, from.pe, task, n, expected);
+            return Ok(n);
+        }
         self.start(peers)?;
         self.transfer(peers, from, n, |channel, target, start, n| {
             let RemotePiece { endpoint, address, key } = target;

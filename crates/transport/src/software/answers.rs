@@ -12,7 +12,10 @@ use crate::{NumberMap, OutOfRange};
 const MAPS: usize = 64;
 
 /// Outcomes by the numbers of their requests.
-pub(super) type AnswerMap = NumberMap<u64, Result<u64, OutOfRange>>;
+pub(super) type AnswerMap = NumberMap<u64, AnswerOutcome>;
+
+/// The old value of an atomic or zero, and the bytes of a get; or why nothing was done.
+pub(super) type AnswerOutcome = Result<(u64, Vec<u8>), OutOfRange>;
 
 /// All answers that have come to a PE.
 pub(super) struct Answers {
@@ -44,7 +47,7 @@ impl Answers {
     }
 
     /// An answer has come. Its number is the peer's word, so there may be no such request.
-    pub(super) fn add(&self, number: u64, outcome: Result<u64, OutOfRange>) {
+    pub(super) fn add(&self, number: u64, outcome: AnswerOutcome) {
         self.maps[(number % MAPS as u64) as usize].lock().insert(number, outcome);
     }
 }
@@ -77,11 +80,11 @@ mod tests {
             for lane in &lanes {
                 let number = lane.number();
                 assert!(numbers.insert(number), "number {number} is given out twice");
-                answers.add(number, Ok(round));
+                answers.add(number, Ok((round, Vec::new())));
                 let here = lanes.iter().filter(|other| other.lock().contains_key(&number)).count();
                 assert!(lane.lock().contains_key(&number) && here <= LANES.div_ceil(MAPS), "{here} lanes look at it");
             }
         }
-        answers.add(u64::MAX, Ok(0));
+        answers.add(u64::MAX, Ok((0, Vec::new())));
     }
 }

@@ -7,8 +7,8 @@ use oxshmem_base::Error;
 
 use super::requester::Requester;
 use crate::{
-    Account, Amo, AtomicArguments, AwaitedState, Busy, Failed, GetArguments, Lane, LanesBeneath, OutOfRange,
-    PutArguments, RegisteredMemory, Remote, SignalUpdate, TargetTask, Width, deliver_old,
+    Account, Amo, AtomicArguments, AwaitedState, Busy, Failed, GetArguments, LONGEST_GET, Lane, LanesBeneath,
+    OutOfRange, PutArguments, RegisteredMemory, Remote, SignalUpdate, TargetTask, Width, deliver_old,
 };
 
 pub(super) struct FilledLane {
@@ -51,6 +51,12 @@ impl ByMessages {
         let fits = self.unacknowledged != Unacknowledged::None && (1..=requester.service.longest_put()).contains(&n);
         let waits = || self.follows && requester.may_be_overtaken(pe) || requester.service.gathers(pe, n);
         (fits && (self.skips_put_acknowledgements || waits())).then_some(requester)
+    }
+
+    /// The requester, if a get of `n` bytes goes by message: several share one where messages gather, and so do the answers.
+    fn sends_get(&self, n: usize) -> Option<&Requester> {
+        let service = &self.requester.service;
+        (service.gathers && (1..=LONGEST_GET.min(service.longest_put())).contains(&n)).then_some(&self.requester)
     }
 
     /// Asks the PE to do something that needs no old value.
@@ -145,6 +151,23 @@ impl FilledLane {
         unsafe { self.lane.put_nbi(put) }
     }
 
+    /// [`Lane::get_nbi`] where this layer has a part in it. `None`: the provider's lane takes it.
+    ///
+    /// # Safety
+    /// As for `Lane::get_nbi`.
+    #[inline]
+    unsafe fn get_beside(&self, get: &GetArguments) -> Option<usize> {
+        let &GetArguments { dest, from, n } = get;
+        if from.pe == self.me {
+            // SAFETY: the caller promises that the destination is writable for `n` bytes.
+            self.here(unsafe { self.memory.get(dest, from.region, from.offset, n) });
+            return Some(0);
+        }
+        let requester = self.asked.as_ref()?.sends_get(n)?;
+        // SAFETY: the destination is writable until completion, by the caller's promise.
+        Some(get.left(unsafe { requester.get(get) }.map(|()| n)))
+    }
+
     /// [`Lane::amo`] where the provider has none, or on this PE's own memory.
     ///
     /// # Safety
@@ -220,14 +243,8 @@ unsafe impl Lane for FilledLane {
     }
 
     unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
-        let &GetArguments { dest, from, n } = get;
-        if from.pe != self.me {
-            // SAFETY: the arguments go unchanged to the inner lane, which asks for the promise that our caller has made.
-            return unsafe { self.lane.get_nbi(get) };
-        }
-        // SAFETY: the caller promises that the destination is writable for `n` bytes.
-        self.here(unsafe { self.memory.get(dest, from.region, from.offset, n) });
-        0
+        // SAFETY: our caller has made the promise that either function asks for.
+        unsafe { self.get_beside(get).unwrap_or_else(|| self.lane.get_nbi(get)) }
     }
 
     unsafe fn amo(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
@@ -237,7 +254,7 @@ unsafe impl Lane for FilledLane {
 
     unsafe fn get_awaited(&self, get: &GetArguments) -> usize {
         // SAFETY: our caller has made the promise that either function asks for.
-        unsafe { if get.from.pe == self.me { self.get_nbi(get) } else { self.lane.get_awaited(get) } }
+        unsafe { self.get_beside(get).unwrap_or_else(|| self.lane.get_awaited(get)) }
     }
 
     unsafe fn amo_awaited(&self, atomic: &AtomicArguments) -> Result<(), Busy> {
@@ -245,12 +262,12 @@ unsafe impl Lane for FilledLane {
         unsafe { if self.is_the_networks(atomic) { self.lane.amo_awaited(atomic) } else { self.amo_beside(atomic) } }
     }
 
-    /// Without messages, puts, gets and the network's atomics have nothing to do with this layer. Gets never have.
+    /// Without messages, puts, gets and the network's atomics have nothing to do with this layer. Gets have where messages gather.
     fn beneath(&self) -> LanesBeneath<'_> {
         let lane = &*self.lane;
         LanesBeneath {
             puts: self.asked.is_none().then_some(lane),
-            gets: Some(lane),
+            gets: self.asked.as_ref().is_none_or(|asked| !asked.requester.service.gathers).then_some(lane),
             atomics: self.by_network.then_some(lane),
         }
     }

@@ -6,10 +6,10 @@ use std::{mem, ptr};
 
 use parking_lot::Mutex;
 
-use super::answers::LaneAnswers;
+use super::answers::{AnswerOutcome, LaneAnswers};
 use super::service::Service;
-use crate::limits::{MOST_ASKED, MOST_UNACKNOWLEDGED, MOST_UNACKNOWLEDGED_BYTES};
-use crate::{Account, ActiveMessage, Busy, MessageContent, NumberMap, OutOfRange, TargetTask, Width, deliver_old};
+use crate::limits::{MOST_ASKED, MOST_ASKED_IN_BATCHES, MOST_UNACKNOWLEDGED, MOST_UNACKNOWLEDGED_BYTES};
+use crate::{Account, ActiveMessage, Busy, GetArguments, MessageContent, NumberMap, TargetTask, Width, deliver_old};
 
 /// The requests of one lane to targets' processors.
 pub(super) struct Requester {
@@ -21,8 +21,11 @@ pub(super) struct Requester {
 
 #[derive(Default)]
 struct Requests {
-    /// Those that expect an answer of their own, at most [`MOST_ASKED`]: a search through them does not grow with the job.
+    /// Those that expect an answer of their own, at most [`MOST_ASKED_IN_BATCHES`]: a search through them does not grow with the job.
     waiting: NumberMap<u64, OpenRequest>,
+    /// How many of them fetch something, and how many are behind the last fence with all that their answers acknowledge.
+    fetching: usize,
+    behind_fence: usize,
     /// The others that are not known to be done.
     unacknowledged: NumberMap<u64, UnacknowledgedRequest>,
     /// Those of them that went to a PE since it was last asked for an answer.
@@ -36,12 +39,19 @@ struct Requests {
 /// A request that expects an answer.
 struct OpenRequest {
     pe: u32,
-    width: Width,
-    old: *mut u8,
+    place: AnswerPlace,
     /// The era of the first request that the answer acknowledges, or else its own.
     era: u64,
     /// The last request that the answer acknowledges, or [`NO_REQUEST`]. The others are found from there.
     covers: u64,
+}
+
+/// The place of what an answer brings.
+#[derive(Clone, Copy)]
+enum AnswerPlace {
+    Nowhere,
+    Old(*mut u8, Width),
+    Bytes(*mut u8, usize),
 }
 
 /// A request that expects no answer of its own.
@@ -63,7 +73,7 @@ struct UnaskedRequests {
 
 const NO_REQUEST: u64 = u64::MAX;
 
-// SAFETY: `old` belongs to the lane's caller, who keeps it valid until completion on whatever thread.
+// SAFETY: the place belongs to the lane's caller, who keeps it valid until completion on whatever thread.
 unsafe impl Send for OpenRequest {}
 
 impl Requester {
@@ -77,7 +87,21 @@ impl Requester {
     /// # Safety
     /// `old` is null or writable, for the width of the atomic, until completion.
     pub(super) unsafe fn ask(&self, pe: u32, task: TargetTask, data: &[u8], old: *mut u8) -> Result<(), Busy> {
-        self.send(&mut self.questions.lock(), pe, task, data, old, true)
+        let place = match task {
+            TargetTask::Amo { width, .. } if !old.is_null() => AnswerPlace::Old(old, width),
+            _ => AnswerPlace::Nowhere,
+        };
+        self.send(&mut self.questions.lock(), pe, task, data, place, true)
+    }
+
+    /// Gets bytes from a PE.
+    ///
+    /// # Safety
+    /// The destination is writable until completion.
+    pub(super) unsafe fn get(&self, get: &GetArguments) -> Result<(), Busy> {
+        let &GetArguments { dest, from, n } = get;
+        let task = TargetTask::Get { from: from.position(), n };
+        self.send(&mut self.questions.lock(), from.pe, task, &[], AnswerPlace::Bytes(dest, n), true)
     }
 
     /// Has a PE do something that completes with the answer to a later question.
@@ -88,14 +112,14 @@ impl Requester {
             // Answers to those before have come meanwhile.
             self.take_answers(&mut questions);
         }
-        self.send(&mut questions, pe, task, data, ptr::null_mut(), answered)
+        self.send(&mut questions, pe, task, data, AnswerPlace::Nowhere, answered)
     }
 
     /// Asks each PE to acknowledge what it was sent, as far as there is room. No answer comes over a network that has
     /// failed.
     fn mark(&self, questions: &mut Requests) {
         while let Some(&pe) = questions.unasked.keys().next() {
-            let sent = self.send(questions, pe, TargetTask::Mark, &[], ptr::null_mut(), true);
+            let sent = self.send(questions, pe, TargetTask::Mark, &[], AnswerPlace::Nowhere, true);
             if sent.is_err() || self.account.has_failed() {
                 return;
             }
@@ -108,10 +132,11 @@ impl Requester {
         pe: u32,
         task: TargetTask,
         data: &[u8],
-        old: *mut u8,
+        place: AnswerPlace,
         answered: bool,
     ) -> Result<(), Busy> {
-        if questions.waiting.len() as u64 >= MOST_ASKED {
+        let most = if self.service.gathers { MOST_ASKED_IN_BATCHES } else { MOST_ASKED };
+        if questions.waiting.len() as u64 >= most {
             return Err(Busy);
         }
         let number = self.answers.number();
@@ -120,11 +145,12 @@ impl Requester {
         questions.message.clear();
         questions.message.extend_from_slice(&message.encode());
         questions.message.extend_from_slice(data);
-        let sent = self.service.send(pe, &questions.message, answered).map(|()| {
+        // A caller mostly waits later for the things that it fetches, and now for a mark.
+        let may_wait = !answered || place.is_filled();
+        let sent = self.service.send(pe, &questions.message, may_wait).map(|()| {
             self.account.issue(1);
             if answered {
-                let width = if let TargetTask::Amo { width, .. } = task { width } else { Width::Eight };
-                questions.note(number, pe, width, old);
+                questions.note(number, pe, place);
             } else {
                 questions.note_unacknowledged(number, pe, data.len());
             }
@@ -135,7 +161,9 @@ impl Requester {
     /// Operations issued from now on must not overtake the requests made until now.
     pub(super) fn fence(&self) {
         if self.account.outstanding() > 0 {
-            self.questions.lock().era += 1;
+            let mut questions = self.questions.lock();
+            questions.era += 1;
+            questions.behind_fence = 0;
         }
     }
 
@@ -145,7 +173,8 @@ impl Requester {
         self.account.outstanding() > 0 && {
             let questions = self.questions.lock();
             questions.unasked.get(&pe).is_some_and(|unasked| unasked.era < questions.era)
-                || questions.waiting.values().any(|asked| asked.pe == pe && asked.era < questions.era)
+                || questions.waiting.len() > questions.behind_fence
+                    && questions.waiting.values().any(|asked| asked.pe == pe && asked.era < questions.era)
         }
     }
 
@@ -168,7 +197,7 @@ impl Requester {
         }
         let mut questions = self.questions.lock();
         self.take_answers(&mut questions);
-        questions.waiting.values().any(|waiting| !waiting.old.is_null())
+        questions.fetching > 0
     }
 
     fn take_answers(&self, questions: &mut Requests) -> usize {
@@ -177,9 +206,9 @@ impl Requester {
         let mut answers = self.answers.lock();
         // Errors first: the answer to a later question would acknowledge the message that has failed.
         if answers.values().any(Result::is_err) {
-            answers.retain(|&number, outcome| outcome.is_ok() || !self.take_answer(questions, number, *outcome));
+            answers.retain(|&number, outcome| outcome.is_ok() || !self.take_answer(questions, number, outcome));
         }
-        answers.retain(|&number, outcome| !self.take_answer(questions, number, *outcome));
+        answers.retain(|&number, outcome| !self.take_answer(questions, number, outcome));
         drop(answers);
         let done = before - questions.open();
         self.account.complete(done as u64);
@@ -188,11 +217,11 @@ impl Requester {
 
     /// Takes an answer, unless it has no question of this lane: then it is another lane's, of those that share the map. Returns whether
     /// it has.
-    fn take_answer(&self, questions: &mut Requests, number: u64, outcome: Result<u64, OutOfRange>) -> bool {
-        if let Some(asked) = questions.waiting.remove(&number) {
+    fn take_answer(&self, questions: &mut Requests, number: u64, outcome: &AnswerOutcome) -> bool {
+        if let Some(asked) = questions.take(number) {
             match outcome {
-                // SAFETY: the caller of `ask` keeps `old` until completion, which is counted by our caller.
-                Ok(value) => unsafe { deliver_old(asked.old, asked.width, value) },
+                // SAFETY: the caller of `ask` or `get` keeps the place until completion, which is counted by our caller.
+                Ok((old, bytes)) => unsafe { asked.place.fill(*old, bytes) },
                 Err(wrong) => self.account.fail(wrong.error(asked.pe)),
             }
             questions.acknowledge(asked.covers);
@@ -218,11 +247,21 @@ impl Requests {
     }
 
     /// Notes a request whose answer acknowledges what the PE was sent before.
-    fn note(&mut self, number: u64, pe: u32, width: Width, old: *mut u8) {
+    fn note(&mut self, number: u64, pe: u32, place: AnswerPlace) {
         // Many lanes send nothing unacknowledged: those of programs where messages do not gather.
         let unasked = if self.unasked.is_empty() { None } else { self.unasked.remove(&pe) };
         let (era, covers) = unasked.map_or((self.era, NO_REQUEST), |unasked| (unasked.era, unasked.last));
-        self.waiting.insert(number, OpenRequest { pe, width, old, era, covers });
+        self.fetching += usize::from(place.is_filled());
+        self.behind_fence += usize::from(era == self.era);
+        self.waiting.insert(number, OpenRequest { pe, place, era, covers });
+    }
+
+    /// Takes a request whose answer has come.
+    fn take(&mut self, number: u64) -> Option<OpenRequest> {
+        let asked = self.waiting.remove(&number)?;
+        self.fetching -= usize::from(asked.place.is_filled());
+        self.behind_fence -= usize::from(asked.era == self.era);
+        Some(asked)
     }
 
     /// Notes a request with `bytes` bytes of data that expects no answer of its own.
@@ -239,6 +278,24 @@ impl Requests {
     fn acknowledge(&mut self, mut last: u64) {
         while last != NO_REQUEST {
             last = self.unacknowledged.remove(&last).map_or(NO_REQUEST, |request| request.before);
+        }
+    }
+}
+
+impl AnswerPlace {
+    fn is_filled(self) -> bool {
+        !matches!(self, Self::Nowhere)
+    }
+
+    /// # Safety
+    /// The place is writable.
+    unsafe fn fill(self, old: u64, bytes: &[u8]) {
+        match self {
+            Self::Nowhere => {}
+            // SAFETY: the place is writable for the width, by the caller's promise.
+            Self::Old(place, width) => unsafe { deliver_old(place, width, old) },
+            // SAFETY: the place is writable for `n` bytes, by the caller's promise, and no more are copied.
+            Self::Bytes(place, n) => unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, n.min(bytes.len())) },
         }
     }
 }

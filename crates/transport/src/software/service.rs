@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::answers::Answers;
 use super::coalescer::{BATCH, Coalescer, SendMoment};
-use crate::batch::Batch;
+use crate::batch::{self, Batch};
 use crate::due::SleepMark;
 use crate::progress_thread::Drive;
 use crate::{ActiveMessage, MessageContent, NotIssued, RegisteredMemory};
@@ -68,14 +68,14 @@ pub(super) struct Service {
     /// data of the message before it.
     serving: Mutex<()>,
     pub(super) answers: Answers,
-    /// Answers to peers for which there was no room.
-    unsent: Mutex<VecDeque<(u32, [u8; ActiveMessage::BYTES])>>,
+    /// Answers to peers that have not gone.
+    unsent: Mutex<UnsentAnswers>,
     /// The number of them, stored under their lock. Every poll loads it, because a lock would cost a tenth of a short put.
     /// Relaxed: a thread that has added one sends it itself, and one that sees an old number looks again.
     owed: AtomicUsize,
     /// Messages that wait for others, where messages gather.
     coalescer: Mutex<Coalescer>,
-    gathers: bool,
+    pub(super) gathers: bool,
     /// Whether a message waits. Stored under the lock of `coalescer`; relaxed, but for the agreement of [`SleepMark`].
     waits: AtomicBool,
     /// How often messages have been moved on. Relaxed: a message waits once too often or goes by itself once more.
@@ -87,6 +87,20 @@ pub(super) struct Service {
     /// Whether the thread sleeps, and how to wake it.
     asleep: SleepMark,
     thread: OnceLock<Arc<dyn Drive>>,
+}
+
+/// Answers with their PEs, in the order of the questions.
+#[derive(Default)]
+struct UnsentAnswers {
+    queue: VecDeque<(u32, UnsentAnswer)>,
+    /// The bytes of the last message, for those of the next one.
+    message: Vec<u8>,
+}
+
+/// An answer, and the bytes of a get.
+struct UnsentAnswer {
+    head: [u8; ActiveMessage::BYTES],
+    fetched: Vec<u8>,
 }
 
 impl Service {
@@ -161,34 +175,41 @@ impl Service {
         let Some((from, message)) = turn.as_ref().and_then(|_| self.messages.receive()) else {
             return self.owed.load(Ordering::Relaxed) > 0 && self.send_unsent();
         };
-        match message.split_first() {
-            Some((&BATCH, messages)) => Batch(messages).for_each(|message| self.take(from, message)),
+        let owes = match message.split_first() {
+            Some((&BATCH, messages)) => Batch(messages).fold(false, |owes, message| self.take(from, message) | owes),
             _ => self.take(from, &message),
+        };
+        if owes {
+            self.send_unsent();
         }
         true
     }
 
-    fn take(&self, from: u32, message: &[u8]) {
+    /// Does what a message asks for. Returns whether there is an answer to be sent.
+    fn take(&self, from: u32, message: &[u8]) -> bool {
         match ActiveMessage::decode(message) {
             Some((ActiveMessage { number, answered, content: MessageContent::Ask(task) }, data)) => {
-                let outcome = task.execute(&self.memory, data);
-                if answered || outcome.is_err() {
+                let mut fetched = Vec::new();
+                let outcome = task.execute(&self.memory, data, &mut fetched);
+                let owes = answered || outcome.is_err();
+                if owes {
                     let answer = ActiveMessage { number, answered: false, content: MessageContent::Answer(outcome) };
-                    self.unsent.lock().push_back((from, answer.encode()));
-                    self.send_unsent();
+                    self.unsent.lock().queue.push_back((from, UnsentAnswer { head: answer.encode(), fetched }));
                 }
+                return owes;
             }
-            Some((ActiveMessage { number, content: MessageContent::Answer(outcome), .. }, _)) => {
-                self.answers.add(number, outcome);
+            Some((ActiveMessage { number, content: MessageContent::Answer(outcome), .. }, data)) => {
+                self.answers.add(number, outcome.map(|old| (old, data.to_vec())));
             }
             Some((ActiveMessage { content: MessageContent::Own(..), .. }, _)) | None => {
                 tracing::warn!(from, "a message that makes no sense was dropped");
             }
         }
+        false
     }
 
-    /// Sends a message behind those that wait for the same PE. One that is not `answered` may be held back.
-    pub(super) fn send(&self, pe: u32, message: &[u8], answered: bool) -> Result<(), NotIssued> {
+    /// Sends a message behind those that wait for the same PE. One that `may_wait` may be held back.
+    pub(super) fn send(&self, pe: u32, message: &[u8], may_wait: bool) -> Result<(), NotIssued> {
         // A stream of messages writes the line of memory once for each look of the thread.
         if !self.sent.load(Ordering::Relaxed) {
             self.sent.store(true, Ordering::Relaxed);
@@ -198,7 +219,7 @@ impl Service {
         }
         let mut coalescer = self.coalescer.lock();
         let moment = self.moment();
-        if !answered && coalescer.holds_back(pe, moment, message.len()) {
+        if may_wait && coalescer.holds_back(pe, moment, message.len()) {
             if coalescer.is_full_for(pe, message) {
                 self.send_batch(&mut coalescer, pe)?;
             }
@@ -217,7 +238,7 @@ impl Service {
             self.send_batch(&mut coalescer, pe)?;
         }
         self.messages.send(pe, message)?;
-        if !answered {
+        if may_wait {
             coalescer.note(pe, moment);
         }
         Ok(())
@@ -281,21 +302,51 @@ impl Service {
         });
     }
 
-    /// Sends answers in the order of the questions, as far as there is room. Returns whether one went.
+    /// Sends answers in the order of the questions, as far as there is room: where messages gather, those to one PE together. Returns whether
+    /// one went.
     fn send_unsent(&self) -> bool {
         let mut unsent = self.unsent.lock();
-        let before = unsent.len();
-        while let Some((to, answer)) = unsent.front() {
-            match self.messages.send(*to, answer) {
+        let before = unsent.queue.len();
+        let longest = if self.gathers { self.messages.longest() } else { 0 };
+        while let Some((to, many)) = unsent.begin(longest) {
+            match self.messages.send(to, &unsent.message) {
                 Ok(()) => {}
                 Err(NotIssued::Busy) => break,
                 Err(NotIssued::Failed(error)) => {
                     tracing::error!(%error, to, "an answer to an atomic could not be sent")
                 }
             }
-            unsent.pop_front();
+            unsent.queue.drain(..many);
         }
-        self.owed.store(unsent.len(), Ordering::Relaxed);
-        unsent.len() < before
+        self.owed.store(unsent.queue.len(), Ordering::Relaxed);
+        unsent.queue.len() < before
+    }
+}
+
+impl UnsentAnswers {
+    /// Makes the next message, of at most `longest` bytes if it has several answers. Returns its PE and how many it has.
+    fn begin(&mut self, longest: usize) -> Option<(u32, usize)> {
+        let Self { queue, message } = self;
+        let mut answers = queue.iter();
+        let (to, first) = answers.next()?;
+        let beside =
+            |length: usize, answer: &UnsentAnswer| batch::length(length, answer.head.len() + answer.fetched.len());
+        let (mut length, mut many) = (beside(size_of_val(&BATCH), first), 1);
+        for (_, answer) in answers.take_while(|(pe, _)| pe == to) {
+            length = beside(length, answer);
+            if length > longest {
+                break;
+            }
+            many += 1;
+        }
+        message.clear();
+        if many == 1 {
+            message.extend_from_slice(&first.head);
+            message.extend_from_slice(&first.fetched);
+        } else {
+            message.push(BATCH);
+            queue.iter().take(many).for_each(|(_, answer)| batch::add(message, &answer.head, &answer.fetched));
+        }
+        Some((*to, many))
     }
 }

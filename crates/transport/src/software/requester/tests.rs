@@ -217,10 +217,45 @@ fn messages_that_follow_one_another_go_in_one_batch_and_first_of_all() {
     let mut old = 0_u64;
     // SAFETY: the place lives until completion.
     unsafe { requester.ask(0, add(16), &[], (&raw mut old).cast()) }.expect("there is room");
-    assert_eq!(sent(), 2, "a question comes behind unacknowledged messages");
+    assert_eq!(sent(), 0, "a question joins the messages before it");
+    // SAFETY: no old value is asked for.
+    unsafe { requester.ask(0, TargetTask::Mark, &[], ptr::null_mut()) }.expect("there is room");
+    assert_eq!(sent(), 2, "a mark comes behind them at once");
     complete(&requester);
     let (first, second) = (u64::from(AT_ONCE) + 4, u64::from(AT_ONCE) + 1);
     assert_eq!((old, memory), (second, [0, first, second + 1, 0]));
+}
+
+/// Each was one message and had one answer.
+#[test]
+fn what_is_fetched_without_a_wait_goes_in_batches_and_so_do_the_answers() {
+    const FETCHES: usize = AT_ONCE as usize + 4;
+    let mut memory = [5_u64, 7, 0, 0];
+    let (post, requester) = requester_by(Post { gathers: true, ..Post::default() }, &mut memory);
+    let sent = || post.sent.swap(0, Ordering::Relaxed);
+    let mut fetched = [u64::MAX; FETCHES];
+    for (i, place) in fetched.iter_mut().enumerate() {
+        let dest = (&raw mut *place).cast();
+        let from = crate::Remote { pe: 0, region: Region::Heap, offset: 8 };
+        // SAFETY: the places live until completion.
+        let asked = unsafe {
+            if i % 2 == 0 {
+                requester.ask(0, add(0), &[], dest)
+            } else {
+                requester.get(&GetArguments { dest, from, n: 8 })
+            }
+        };
+        asked.expect("there is room");
+    }
+    assert_eq!(sent(), AT_ONCE as usize + 1, "the first go at once, and a message has room for two");
+    assert!(requester.expects_values());
+    while requester.service.serve() {}
+    assert_eq!(sent(), 1 + AT_ONCE as usize + 2, "the last two, and an answer to each message");
+    complete(&requester);
+    assert!(!requester.expects_values());
+    let expected: Vec<u64> = (0..FETCHES as u64).map(|i| if i % 2 == 0 { 5 + i / 2 } else { 7 }).collect();
+    assert_eq!(fetched[..], expected);
+    assert_eq!(memory, [5 + FETCHES as u64 / 2, 7, 0, 0]);
 }
 
 #[test]
