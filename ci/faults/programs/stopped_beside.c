@@ -70,8 +70,9 @@ int main(int count, char **arguments)
     if (me == 0) {
         shmem_long_atomic_fetch(&word, 1);
         shmem_long_atomic_fetch(&word, 3);
-        /* UCX learns where the block is before PE 3 stops. */
-        shmem_putmem(block, block, BYTES, 3);
+        /* UCX learns where the block is before PE 3 stops: a blocking put of this length is a message over TCP. */
+        shmem_putmem_nbi(block, block, BYTES, 3);
+        shmem_quiet();
     }
     shmem_barrier_all();
     if (me == 3) {

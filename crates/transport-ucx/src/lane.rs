@@ -129,6 +129,19 @@ unsafe impl Lane for UcxLane {
         unsafe { self.put_apart(channel, put) }
     }
 
+    unsafe fn put_awaited(&self, put: &PutArguments) -> usize {
+        let channel = self.channel.lock_briefly();
+        if !channel.sends_awaited(put.n) {
+            drop(channel);
+            // SAFETY: the source stays until completion, by the caller's promise.
+            return unsafe { self.put_nbi(put) };
+        }
+        // SAFETY: the source stays until completion, by the caller's promise.
+        put.left(self.issue(channel, put.n, |channel, peers| unsafe {
+            channel.put_unacknowledged(peers, put, None).map(|()| put.n)
+        }))
+    }
+
     unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
         let mut channel = self.channel.lock_briefly();
         // SAFETY: the destination stays until completion, by the caller's promise.

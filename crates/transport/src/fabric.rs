@@ -189,6 +189,15 @@ pub unsafe trait Lane: Send + Sync {
     /// As for `put`, until completion.
     unsafe fn put_nbi(&self, put: &PutArguments) -> usize;
 
+    /// [`Lane::put_nbi`] by a caller that waits with [`Lane::poll_local_completion`] next: the way on which the source is free soonest.
+    ///
+    /// # Safety
+    /// As for `put_nbi`.
+    unsafe fn put_awaited(&self, put: &PutArguments) -> usize {
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.put_nbi(put) }
+    }
+
     /// Begins to copy `n` bytes from `from`. Returns how many bytes at the end are left, as [`Lane::put`] does.
     ///
     /// # Safety

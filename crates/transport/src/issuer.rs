@@ -53,6 +53,18 @@ impl<'l> Issuer<'l> {
         self.rest(left, &mut |lane, left| unsafe { lane.put_nbi(&put.rest(left)) });
     }
 
+    /// [`Lane::put_awaited`] of all bytes.
+    ///
+    /// # Safety
+    /// As for `Lane::put_awaited`.
+    pub unsafe fn put_awaited(&self, to: Remote, source: *const u8, n: usize) {
+        let put = PutArguments { to, source, n };
+        // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
+        let left = unsafe { self.lane.put_awaited(&put) };
+        // SAFETY: each piece is a part of what the caller has promised, until completion.
+        self.rest(left, &mut |lane, left| unsafe { lane.put_awaited(&put.rest(left)) });
+    }
+
     /// [`Lane::get_nbi`] of all bytes.
     ///
     /// # Safety

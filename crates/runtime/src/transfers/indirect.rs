@@ -230,7 +230,7 @@ unsafe fn send<const NBI: bool>(call: &'static str, lane: &ContextLane, to: Remo
 #[inline(never)]
 unsafe fn send_long(call: &'static str, lane: &ContextLane, to: Remote, source: *const u8, n: usize) {
     // SAFETY: `to` has `n` bytes; the source stays valid until the network has read it, when this returns.
-    unsafe { lane.put_nbi(call, to, source, n) };
+    unsafe { lane.put_awaited(call, to, source, n) };
     lane.complete_locally(call, Needs::One(to.pe));
 }
 

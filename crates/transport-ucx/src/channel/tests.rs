@@ -653,6 +653,32 @@ fn a_caller_that_waits_for_its_lane_serves_its_peers() {
     assert!(played.is_none() || target == source);
 }
 
+/// A blocking put of more than 16 KiB waited for a round trip.
+#[test]
+fn a_put_whose_source_is_awaited_is_free_although_nobody_serves() {
+    const LONG: usize = 2 * LONGEST_MESSAGE;
+    const PATIENCE: Duration = Duration::from_secs(30);
+    let (source, mut target) = (vec![7_u8; LONG], vec![0_u8; LONG]);
+    let played = alone(&mut target, |stage| {
+        let lane = UcxLane::new(stage.net.clone(), LaneOptions::default()).expect("there are workers");
+        let (put, begun) = (put(HEAP, &source), Instant::now());
+        let complete = || while !lane.poll_completion().expect("nothing fails") {};
+        // SAFETY: the sources of both live longer than the lane.
+        let put_awaited = |n: usize| assert_eq!(unsafe { lane.put_awaited(&PutArguments { n, ..put }) }, 0);
+        put_awaited(8);
+        complete();
+        // Nobody answers while the serving channel is held.
+        let service = stage.net.service.lock();
+        put_awaited(LONG);
+        while !lane.poll_local_completion().expect("nothing fails") {
+            assert!(begun.elapsed() < PATIENCE, "the source waits for the target");
+        }
+        drop(service);
+        complete();
+    });
+    assert!(played.is_none() || target == source);
+}
+
 #[test]
 fn the_thread_is_woken_for_a_message_that_waits_for_a_connection() {
     let (source, mut target) = ([7_u8; 8], [0_u8; 8]);

@@ -242,6 +242,11 @@ unsafe impl Lane for FilledLane {
         unsafe { if self.passes(put.to.pe) { self.lane.put_nbi(put) } else { self.put_nbi_beside(put) } }
     }
 
+    unsafe fn put_awaited(&self, put: &PutArguments) -> usize {
+        // SAFETY: our caller has made the promise that either function asks for.
+        unsafe { if self.passes(put.to.pe) { self.lane.put_awaited(put) } else { self.put_nbi_beside(put) } }
+    }
+
     unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
         // SAFETY: our caller has made the promise that either function asks for.
         unsafe { self.get_beside(get).unwrap_or_else(|| self.lane.get_nbi(get)) }

@@ -70,6 +70,16 @@ impl ContextLane {
         self.counters.note(Direction::Write);
     }
 
+    /// [`ContextLane::put_nbi`] of a long put, by a caller that calls [`ContextLane::complete_locally`] next.
+    ///
+    /// # Safety
+    /// As for `Lane::put_awaited`.
+    pub(crate) unsafe fn put_awaited(&self, call: &'static str, to: Remote, source: *const u8, n: usize) {
+        // SAFETY: the arguments stay as the caller has promised.
+        self.issue(call, Some(to.pe), |lane| unsafe { lane.put_awaited(to, source, n) });
+        self.counters.note(Direction::Write);
+    }
+
     /// Issues all of a put, the first time by this lane.
     ///
     /// # Safety
