@@ -83,6 +83,7 @@ impl AnswerMessage {
         encode(self.pe, ActiveMessage { number: self.number, answered: false, content })
     }
 
+    #[inline(always)]
     pub(crate) fn decode(header: &[u8]) -> Option<Self> {
         let (pe, ActiveMessage { number, content, .. }) = decode(header)?;
         let MessageContent::Answer(outcome) = content else { return None };

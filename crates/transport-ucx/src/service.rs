@@ -86,15 +86,28 @@ impl Net {
     /// # Safety
     /// The caller is a callback of the serving worker, and the endpoint `reply` is open.
     pub(crate) unsafe fn take_all(&self, question: AskMessage, data: &[u8], reply: ucp_ep_h) {
+        if matches!(question.ask, Ask::Many) {
+            // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
+            return unsafe { self.take_many(data, reply) };
+        }
+        if let Some(answer) = self.take(question, data) {
+            // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
+            unsafe { self.answers.send(self.context.ucx, reply, answer) };
+        }
+    }
+
+    /// Takes the questions of a batch, and answers by as few messages as there can be.
+    ///
+    /// # Safety
+    /// The caller is a callback of the serving worker, and the endpoint `reply` is open.
+    #[inline(never)]
+    unsafe fn take_many(&self, data: &[u8], reply: ucp_ep_h) {
         let send = |answer: Option<SentAnswer>| {
             if let Some(answer) = answer {
                 // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
                 unsafe { self.answers.send(self.context.ucx, reply, answer) };
             }
         };
-        if !matches!(question.ask, Ask::Many) {
-            return send(self.take(question, data));
-        }
         let (mut batch, mut gathered) = (Batch(data), GatheredAnswers::default());
         for message in batch.by_ref() {
             match AskMessage::split(message) {
@@ -123,6 +136,7 @@ impl Net {
     }
 
     /// Does what a question asks for. Returns the answer, if the asking PE expects one or it has failed.
+    #[inline(always)]
     fn take(&self, question: AskMessage, data: &[u8]) -> Option<SentAnswer> {
         let mut fetched = Vec::new();
         let outcome = match question.ask {

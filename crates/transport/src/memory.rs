@@ -185,6 +185,7 @@ impl RegisteredMemory {
     }
 
     /// Appends to `bytes` what a peer asked for, as [`RegisteredMemory::get`] reads it.
+    #[inline(never)]
     pub fn append(&self, from: Position, n: usize, bytes: &mut Vec<u8>) -> Result<(), OutOfRange> {
         // Before there is memory for them: their number is the peer's word.
         self.find(from.region, from.offset, n)?;

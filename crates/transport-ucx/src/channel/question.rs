@@ -297,6 +297,15 @@ impl Inbox {
             (Ok(_), Expected::Word | Expected::Later) => {}
         }
     }
+
+    /// Takes the answers of a batch.
+    #[inline(never)]
+    fn take_batch(&self, header: &[u8], data: &[u8]) {
+        if !AskMessage::decode(header).is_some_and(|message| matches!(message.ask, Ask::Many)) {
+            return tracing::warn!(bytes = header.len(), "UCX: a message that is no answer was dropped");
+        }
+        Batch(data).filter_map(AnswerMessage::split).for_each(|(answer, data)| self.take(answer, data));
+    }
 }
 
 impl OpenQuestion {
@@ -346,13 +355,9 @@ pub(super) unsafe extern "C" fn on_answer(
         unsafe { (&*inbox.cast::<Inbox>(), slice::from_raw_parts(header.cast::<u8>(), header_length)) };
     // SAFETY: UCX's description of the data is valid in the call; an empty slice needs no address.
     let data = if length == 0 { &[] } else { unsafe { slice::from_raw_parts(data.cast::<u8>(), length) } };
-    let is_batch = || AskMessage::decode(header).is_some_and(|message| matches!(message.ask, Ask::Many));
     match AnswerMessage::decode(header) {
         Some(answer) => inbox.take(answer, data),
-        None if is_batch() => {
-            Batch(data).filter_map(AnswerMessage::split).for_each(|(answer, data)| inbox.take(answer, data));
-        }
-        None => tracing::warn!(bytes = header_length, "UCX: a message that is no answer was dropped"),
+        None => inbox.take_batch(header, data),
     }
     UCS_OK
 }
