@@ -38,6 +38,7 @@ pub(crate) struct AskMessage {
 }
 
 impl AskMessage {
+    #[inline(always)]
     pub(crate) fn encode(&self) -> [u8; HEADER] {
         let own = |kind, region, offset| MessageContent::Own(kind, Position { region, offset });
         let content = match self.ask {
@@ -97,6 +98,7 @@ impl AnswerMessage {
     }
 }
 
+#[inline(always)]
 fn encode(pe: u32, message: ActiveMessage) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[..ActiveMessage::BYTES].copy_from_slice(&message.encode());

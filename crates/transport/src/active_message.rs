@@ -84,7 +84,7 @@ impl ActiveMessage {
     pub const BYTES: usize = 4 + 4 * 8;
 
     /// The bytes of this message.
-    #[inline]
+    #[inline(always)]
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let (kind, small, numbers) = match self.content {
             MessageContent::Ask(TargetTask::Amo { at, width, amo }) => {

@@ -113,6 +113,7 @@ impl Channel {
     }
 
     /// Asks for what the caller may wait for later, with other questions in a batch. The answer brings `n` bytes beside its header.
+    #[inline(never)]
     pub(super) fn fetch(&mut self, peers: &Directory, pe: u32, task: TargetTask, n: usize, expected: Expected) {
         self.habit.note_question();
         match self.peer(peers, pe) {
@@ -209,6 +210,7 @@ impl Channel {
     }
 
     /// The number and the header of the next question.
+    #[inline(always)]
     pub(super) fn number(&mut self, peers: &Directory, ask: Ask, answered: bool) -> (u64, [u8; HEADER]) {
         let number = self.asked;
         self.asked += 1;
