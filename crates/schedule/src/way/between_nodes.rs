@@ -1,8 +1,8 @@
 //! The ways of teams that span nodes.
 
 use super::size_limits::{
-    CHAIN_SEGMENT, EAGER_BROADCAST, GATHER, LEADER_COMBINES, PADDED_PART, PART_HEAD, PAYLOAD, PIECES_OF_ELEMENTS,
-    SLICED_NODES, chain_from, eager_reduction,
+    CHAIN_SEGMENT, CHAIN_SINGLE_NODES, EAGER_BROADCAST, GATHER, LEADER_COMBINES, PADDED_PART, PART_HEAD, PAYLOAD,
+    PIECES_OF_ELEMENTS, SLICED_NODES, chain_from, eager_reduction,
 };
 use super::{
     CollectiveWay, LeaderSchedule, LeaseState, NodeShares, NodeSpan, PartExchange, Reach, ReduceFacts, TeamFacts,
@@ -37,10 +37,11 @@ impl TeamFacts<'_> {
     }
 
     /// A long reduction in team order along the nodes, if their members follow each other there: each node folds its operands behind the
-    /// sum of the nodes before it. Two members have a way of their own.
+    /// sum of the nodes before it.
     fn along_nodes(&self, span: &NodeSpan, call: ReduceFacts) -> Option<CollectiveWay> {
         let is_long = call.bytes().saturating_mul(span.most as usize) >= chain_from(span.nodes);
-        if !self.rules.crowded || !span.in_order || !is_long || self.size == 2 {
+        let is_few = span.most == 1 && span.nodes <= CHAIN_SINGLE_NODES;
+        if !self.rules.crowded || !span.in_order || !is_long || is_few {
             return None;
         }
         let schedule = Schedule::ReduceChain(ReduceChain { segment: (CHAIN_SEGMENT / call.element) as u64 });

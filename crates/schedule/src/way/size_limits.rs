@@ -92,17 +92,18 @@ pub const PIECES_OF_BLOCKS: usize = 4;
 pub const PIECES_OF_ELEMENTS: usize = 4;
 
 /// Bytes of the arrays of a node from which sums in team order go along a chain of nodes on a crowded machine. Two processors, TCP, old and
-/// new in turns beside other work, least times: 256 KiB of doubles among four nodes took 450 us instead of 526 by slices, 1 MiB 1,161 instead of
-/// 1,491 by pieces; among four nodes of two PEs 1 MiB took 2,225 us instead of 4,832 by gets, among two of four 982 instead of 2,392, and
-/// 128 KiB on two nodes of two 131 instead of 174. Among eight nodes two series of 1 MiB differ: the medians were 9,700 us instead of 29,756 and
-/// 7,992 instead of 10,029, of processor time 8,299 and 7,846 instead of 10,169 and 9,420. Arrays of 128 KiB of one PE on each of four nodes
-/// took 273 instead of 260. Among more than four nodes the length grows with them: a single piece keeps one processor busy at a time, and
-/// 256 KiB among eight nodes took 1,471 us instead of 1,241, though 1,921 of processor time instead of 2,494.
+/// new in turns, medians: sums of doubles of 1 MiB took 2,168 us instead of 3,844 by gets among eight nodes, 1,157 instead of 3,373 among four
+/// nodes of two PEs; 512 KiB 1,665 instead of 1,964 among eight and 855 instead of 990 among six; 128 KiB 74 instead of 122 on two nodes of two
+/// PEs. Among more than four nodes the length grows with them: a single piece keeps one processor
+/// busy at a time, and 256 KiB among eight nodes took 1,471 us instead of 1,241.
 pub const fn chain_from(nodes: u32) -> usize {
     let least = 256 << 10;
     let of_nodes = nodes as usize * (64 << 10);
     if of_nodes > least { of_nodes } else { least }
 }
+/// The most nodes of one PE each that go other ways. Four of them took 798 us for 1 MiB of doubles instead of 679 by gets, and 3,905
+/// instead of 3,211 for 4 MiB; three 506 instead of 526, and 2,508 instead of 2,236.
+pub const CHAIN_SINGLE_NODES: u32 = 4;
 /// Bytes of the pieces in which they go. There pieces of 64 KiB took 4,500 us for 1 MiB among eight nodes instead of 3,771.
 pub const CHAIN_SEGMENT: usize = 256 << 10;
 

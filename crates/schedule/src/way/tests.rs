@@ -210,7 +210,7 @@ fn long_sums_in_order_go_along_a_chain_of_nodes_where_pes_share_processors() {
         CollectiveWay::Rendezvous(way) => Some(way.schedule).filter(|way| matches!(way, Schedule::ReduceChain(_))),
         _ => None,
     };
-    for (nodes, most) in [(2, 2), (3, 1), (4, 1), (4, 2), (8, 1), (64, 3)] {
+    for (nodes, most) in [(2, 2), (5, 1), (4, 2), (8, 1), (64, 3)] {
         let shortest = chain_from(nodes).div_ceil(most as usize).next_multiple_of(8);
         let sum = |bytes| reduction(FLOATING_SUM, bytes);
         let (team, whole) =
@@ -229,11 +229,18 @@ fn long_sums_in_order_go_along_a_chain_of_nodes_where_pes_share_processors() {
         }
         assert_eq!(chain(team, sum(shortest - 8)), None, "{nodes} {most}");
     }
-    assert_eq!(chain(team(2, 1), reduction(FLOATING_SUM, 1 << 20)), None, "two operands have one order");
+    for nodes in 2..=CHAIN_SINGLE_NODES {
+        assert_eq!(
+            chain(team(nodes, 1), reduction(FLOATING_SUM, 4 << 20)),
+            None,
+            "few single members have shorter ways"
+        );
+    }
     // In place the operands land in the scratch, to which the array is cut.
     let in_place = |bytes| ReduceFacts { in_place: true, ..reduction(FLOATING_SUM, bytes) };
     let names = |team: TeamFacts<'_>| [512 << 10, 4 << 20].map(|bytes| name(team.reduce(in_place(bytes))));
-    assert_eq!(names(team(4, 1)), ["pieces", "rendezvous"]);
+    assert_eq!(names(team(4, 1)), ["pieces", "members"]);
+    assert_eq!(names(team(5, 1)), ["pieces", "rendezvous"]);
     assert_eq!(names(team(4, 2)), ["rendezvous", "rendezvous"]);
     assert_eq!(names(team(4, 2).without_buffers()), ["members", "members"]);
 }
