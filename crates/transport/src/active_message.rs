@@ -1,7 +1,7 @@
 //! Active messages: questions to a target's processor, and its answers. The data of a put come behind the message, or
 //! beside it.
 
-use crate::{Amo, OutOfRange, Position, Region, RegisteredMemory, SignalUpdate, Width};
+use crate::{Amo, LONGEST_GET, OutOfRange, Position, Region, RegisteredMemory, SignalUpdate, Width};
 
 /// A task for the target's processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -138,7 +138,11 @@ impl ActiveMessage {
                 let update = SignalUpdate::try_from(Amo::from_parts(operation, c, 0)?).ok()?;
                 MessageContent::Ask(TargetTask::Put { to: place, signal: Some((signal, update)) })
             }
-            GET => MessageContent::Ask(TargetTask::Get { from: place, n: usize::try_from(b).ok()? }),
+            // The target makes room for the bytes, so it takes no length that no PE asks for.
+            GET => {
+                let n = usize::try_from(b).ok().filter(|&n| n <= LONGEST_GET)?;
+                MessageContent::Ask(TargetTask::Get { from: place, n })
+            }
             MARK => MessageContent::Ask(TargetTask::Mark),
             DONE => MessageContent::Answer(Ok(a)),
             REFUSED => {
@@ -170,7 +174,7 @@ mod tests {
             MessageContent::Ask(SIGNALLED),
             MessageContent::Ask(TargetTask::Put { to: AT, signal: Some((TO, SignalUpdate::Set(6))) }),
             MessageContent::Ask(TargetTask::Put { to: TO, signal: None }),
-            MessageContent::Ask(TargetTask::Get { from: AT, n: 4096 }),
+            MessageContent::Ask(TargetTask::Get { from: AT, n: LONGEST_GET }),
             MessageContent::Ask(TargetTask::Mark),
             MessageContent::Answer(Ok(u64::MAX)),
             MessageContent::Answer(Err(wrong)),
@@ -193,6 +197,7 @@ mod tests {
         }
         let encoded = |task| ActiveMessage { number: 0, answered: true, content: MessageContent::Ask(task) }.encode();
         assert_eq!(ActiveMessage::decode(&encoded(UPDATE)[..ActiveMessage::BYTES - 1]), None);
+        assert_eq!(ActiveMessage::decode(&encoded(TargetTask::Get { from: TO, n: LONGEST_GET + 1 })), None);
         // No such kind; region, width and operation; region, operation, and one that changes no signal.
         for (task, at, wrong) in [
             (UPDATE, 0, 9),
