@@ -13,11 +13,19 @@ use crate::receiver::{AnnouncedData, Receiver};
 /// The questions of PEs whose long puts are on their way, in their order.
 #[derive(Default)]
 pub(crate) struct Backlog {
-    queues: Mutex<HashMap<u32, VecDeque<HeldQuestion>>>,
+    queues: Mutex<HashMap<u32, Queue>>,
     /// How many there are. The thread that moves the serving channel on changes and reads it, so it is relaxed.
     count: AtomicUsize,
     /// The serving worker's, from before peers know its address.
     receiver: OnceLock<Receiver>,
+}
+
+/// What waits behind a put of one PE.
+#[derive(Default)]
+struct Queue {
+    held: VecDeque<HeldQuestion>,
+    /// The put could not be received, so nothing behind it is ever executed.
+    lost: bool,
 }
 
 /// A question that waits, and the endpoint for its answer.
@@ -61,18 +69,33 @@ impl Backlog {
     /// Notes that a put of this PE is on its way, and what waits for it.
     pub(crate) fn expect(&self, pe: u32, behind: Option<HeldQuestion>) {
         let mut queues = self.queues.lock();
-        queues.entry(pe).or_default().extend(behind);
+        queues.entry(pe).or_default().held.extend(behind);
         self.count.store(queues.len(), Ordering::Relaxed);
     }
 
     /// Takes the next question of this PE, whose put has arrived.
     pub(crate) fn next(&self, pe: u32) -> Option<HeldQuestion> {
         let mut queues = self.queues.lock();
-        let next = queues.get_mut(&pe)?.pop_front();
+        let next = queues.get_mut(&pe)?.held.pop_front();
         if next.is_none() {
             queues.remove(&pe);
             self.count.store(queues.len(), Ordering::Relaxed);
         }
         next
+    }
+
+    /// A put of this PE could not be received. Returns what waits behind it, and lets nothing wait any more.
+    pub(crate) fn lose(&self, pe: u32) -> VecDeque<HeldQuestion> {
+        let mut queues = self.queues.lock();
+        let queue = queues.entry(pe).or_default();
+        queue.lost = true;
+        let held = std::mem::take(&mut queue.held);
+        self.count.store(queues.len(), Ordering::Relaxed);
+        held
+    }
+
+    /// Whether a put of this PE could not be received.
+    pub(crate) fn has_lost(&self, pe: u32) -> bool {
+        self.queues.lock().get(&pe).is_some_and(|queue| queue.lost)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A long put comes by rendezvous: UCX says that it is there, and receives it where it belongs, with no copy. A question that the same
 //! PE asks before it has arrived waits for it (`backlog`), so that the questions of a PE take effect in their order. Behind a put that
-//! UCX could not receive they wait for ever, and the next wait of this PE ends the job: one of them may be the put's signal.
+//! UCX could not receive they are dropped, and the next wait of this PE ends the job: one of them may be the put's signal.
 
 use std::ffi::c_void;
 
@@ -69,7 +69,8 @@ impl Net {
             }
             Started::Failed(status) => {
                 self.note_lost_put(question.pe, &meaning(self.context.ucx, status));
-                self.backlog.expect(question.pe, None);
+                // SAFETY: the caller is a callback of the worker, by its promise.
+                unsafe { self.drop_behind(question.pe) };
                 Receipt::Lost
             }
         }
@@ -102,6 +103,20 @@ impl Net {
         }
     }
 
+    /// Drops what waits behind a put of this PE that could not be received. Its sender has the memory of an announced put until UCX hears that
+    /// the put is not wanted.
+    ///
+    /// # Safety
+    /// The caller is a callback of the serving worker.
+    unsafe fn drop_behind(&self, pe: u32) {
+        for held in self.backlog.lose(pe) {
+            if let (HeldData::Announced(announced), Some(receiver)) = (held.data, self.backlog.receiver()) {
+                // SAFETY: the caller is a callback of the worker, by its promise. The data is not received, and the callback for it is over.
+                unsafe { receiver.release(announced) };
+            }
+        }
+    }
+
     /// A put of a PE could not be received.
     fn note_lost_put(&self, pe: u32, why: &str) {
         let error = Error::new(format!("a put of PE {pe} has not arrived over UCX"))
@@ -120,7 +135,8 @@ unsafe extern "C" fn arrived(request: *mut c_void, status: ucs_status_t, _bytes:
     // SAFETY: the request is the one of this callback.
     unsafe { finish(request, status, |why| net.note_lost_put(question.pe, why)) };
     if status != UCS_OK {
-        return;
+        // SAFETY: this is a callback of the serving worker.
+        return unsafe { net.drop_behind(question.pe) };
     }
     // SAFETY: this is a callback of the serving worker. The asking PE keeps its side of the endpoint until it has its answer.
     unsafe { net.take_all(question, &[], reply) };

@@ -15,7 +15,7 @@ pub(crate) fn segments(version: &str, tls: Option<&str>) -> impl Iterator<Item =
 }
 
 /// Bytes of a TCP segment of UCX's. Puts over TCP are made of segments, and each costs a call of the kernel: with UCX's own 8 KiB a
-/// put of a MiB takes three times as long. A piece of an unacknowledged put (`channel::unacknowledged`) fits one with its header.
+/// put of a MiB takes three times as long. Two hold a piece of an unacknowledged put (`channel::unacknowledged`) with its header.
 const TCP_SEGMENT: usize = 132 << 10;
 
 /// By which names a version of UCX lets a program set the length of segments: without the name of the transport at first, later with

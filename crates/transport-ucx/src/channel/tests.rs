@@ -762,7 +762,7 @@ fn a_message_that_ucx_has_not_sent_waits_for_the_thread() {
 
 #[test]
 fn what_comes_behind_a_long_put_waits_until_it_has_arrived() {
-    const BYTES: usize = 1 << 20;
+    const BYTES: usize = 2 << 20;
     const SIGNAL: usize = 3 * BYTES;
     let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; SIGNAL + 64]);
     let refused = alone(&mut target, |stage| {
@@ -821,7 +821,7 @@ unsafe extern "C" fn receive_nothing(
 
 #[test]
 fn the_signal_of_a_long_put_that_has_not_arrived_stays_away_and_waits_learn_why() {
-    const BYTES: usize = 1 << 20;
+    const BYTES: usize = 2 << 20;
     let (source, mut target) = (vec![7_u8; BYTES], vec![0_u8; BYTES + 64]);
     let without_receipts = |ucx: &mut Ucx| ucx.am_recv_data = receive_nothing;
     let lost = alone_over(&Settings::default(), &mut target, without_receipts, |stage| {

@@ -10,13 +10,18 @@ use super::question::RequestData;
 use super::{COPIED, Channel, Issued};
 use crate::peers::Directory;
 
-/// Longest piece: with its header it is one segment of TCP's, so it goes from UCX's buffer to its place with one copy.
-pub(super) const PIECE: usize = 128 << 10;
+/// Longest piece that goes through UCX's buffers: two segments of TCP's. The target takes one to its place while the next one travels.
+/// Broadcasts between two nodes of one machine, over `ucx:tcp`, one after the other: of 1 MiB 235 us by one rendezvous, 215 in pieces of
+/// 128 KiB, 190 in pieces of 256 KiB, 280 in pieces of 512 KiB; maxima of 1 MiB 420, 330, 320 and 330.
+pub(super) const PIECE: usize = 256 << 10;
 
-/// From this many bytes on a put goes whole, and the target receives it to its place. A copy costs less than the
-/// messages of a rendezvous below: between two nodes of one machine broadcasts of 256 KiB took 66 us in pieces and 80
-/// whole; maxima of 1 MiB, in slices of 512 KiB, 714 us in pieces and 514 whole.
-const LONG: usize = 512 << 10;
+/// Longest put that goes in such pieces. Of a longer one more is under way than the caches hold, and a copy at the target costs more than
+/// the messages of a rendezvous: maxima of 4 MiB, in slices of 2 MiB, took 1,600 us or more in pieces and 1,020 by rendezvous.
+const LONGEST_IN_PIECES: usize = (2 << 20) - 1;
+
+/// Piece of a longer put, which goes by rendezvous: the target receives it to its place. The same maxima took 1,280 us by one rendezvous for
+/// the whole slice, 1,290 in pieces of 1 MiB, 1,020 in pieces of 512 KiB.
+const RENDEZVOUS_PIECE: usize = 512 << 10;
 
 /// Longest put of a program that is a message where the program waits for its source. UCX has read a message when the call returns, or
 /// when the socket has room for the rest; a put of UCX's own waits for the target. Two processors, busy, `ucx:tcp`: puts in a row of 16 KiB
@@ -43,15 +48,17 @@ impl Channel {
         let &PutArguments { to, source, n } = put;
         self.start_message(peers)?;
         let signal = signal.map(|(signal, update)| (signal.position(), update));
+        let by_rendezvous = n > LONGEST_IN_PIECES;
+        let piece = if by_rendezvous { RENDEZVOUS_PIECE } else { PIECE };
         let mut start = 0;
         loop {
-            let len = if n < LONG { PIECE.min(n - start) } else { n };
+            let len = piece.min(n - start);
             // SAFETY: the source is readable for this part until completion, by the caller's promise.
             let data = if len == 0 { &[] } else { unsafe { slice::from_raw_parts(source.add(start), len) } };
-            let to_piece = Remote { offset: to.offset.wrapping_add(start as u64), ..to };
+            let to_piece = Remote { offset: to.offset.saturating_add(start as u64), ..to };
             start += len;
             let task = TargetTask::Put { to: to_piece.position(), signal: signal.filter(|_| start == n) };
-            let data = if n < LONG { RequestData::Borrowed(data) } else { RequestData::Long(data) };
+            let data = if by_rendezvous { RequestData::Long(data) } else { RequestData::Borrowed(data) };
             self.send_unacknowledged(peers, to.pe, task, data);
             // Behind a piece that UCX has not taken the signal would tell of data that do not come.
             if start == n || self.has_failed() {
