@@ -235,6 +235,11 @@ unsafe impl Lane for TcpLane {
         self.accounts.iter().map(|account| account.outstanding()).sum()
     }
 
+    /// Each link has a session of its own.
+    fn has_room_by_peer(&self) -> bool {
+        true
+    }
+
     fn has_failed(&self) -> bool {
         self.accounts.iter().any(|account| account.has_failed())
     }

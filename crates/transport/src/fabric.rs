@@ -283,6 +283,11 @@ pub unsafe trait Lane: Send + Sync {
         None
     }
 
+    /// Whether a thread that finds no room for an operation needs what operations to the same PE take, and those to other PEs do not.
+    fn has_room_by_peer(&self) -> bool {
+        false
+    }
+
     /// Whether an operation has failed; [`Lane::progress`] says why. Takes no lock. A thread that has seen zero in [`Lane::outstanding`]
     /// sees the failures of what was outstanding before.
     fn has_failed(&self) -> bool;

@@ -41,6 +41,10 @@ pub(crate) struct ContextLane {
     /// back, because a stream of operations of one thread must not keep another out (THR-5) or in its quiet (ORD-7) for
     /// ever. So do those of lanes of the same account, whose operations this one waits for as well.
     impatient: AtomicU32,
+    /// See [`Lane::has_room_by_peer`]; not where lanes have an account in common.
+    room_by_peer: bool,
+    /// Those of the impatient that wait for room for one peer: its number, once for each thread. Operations to other peers go on.
+    peers: Mutex<Vec<u32>>,
     /// See [`Lane::account`].
     account: Option<usize>,
     /// Something has been issued to a PE of this node, which loads and stores reach as well: a fence waits for it from then
@@ -67,6 +71,8 @@ impl ContextLane {
         let LanesBeneath { puts, gets, atomics } = lane.beneath();
         Self {
             account: lane.account(),
+            room_by_peer: lane.account().is_none() && lane.has_room_by_peer(),
+            peers: Mutex::default(),
             copied_with_signal: lane.copied_with_signal(),
             puts: puts.unwrap_or(lane),
             gets: gets.unwrap_or(lane),
@@ -109,7 +115,7 @@ impl ContextLane {
     /// Issues what `act` issues, to a PE if it is for one.
     #[inline]
     pub(crate) fn issue<R>(&self, call: &'static str, pe: Option<u32>, act: impl FnOnce(&Issuer<'_>) -> R) -> R {
-        self.begin(call);
+        self.begin(call, pe);
         let needs = pe.map_or(Needs::Anyone, Needs::Room);
         let wait = |attempt: &mut dyn FnMut() -> bool| self.wait_for_room(self.reason(call, needs), attempt);
         act(&Issuer::new(self.lane, &self.capabilities, &wait))
@@ -133,7 +139,10 @@ impl ContextLane {
 
     #[cold]
     fn wait_for_room(&self, reason: Reason<'_>, attempt: &mut dyn FnMut() -> bool) {
-        let mut patience = Patience::new(self);
+        let mut patience = match reason.needs {
+            Needs::Room(pe) => Patience::for_room(self, pe),
+            _ => Patience::new(self),
+        };
         wait::until(reason, None, || {
             patience.look();
             attempt().then_some(())

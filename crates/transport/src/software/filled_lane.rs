@@ -343,6 +343,11 @@ unsafe impl Lane for FilledLane {
         self.lane.account()
     }
 
+    /// Messages have room in common.
+    fn has_room_by_peer(&self) -> bool {
+        self.asked.is_none() && self.lane.has_room_by_peer()
+    }
+
     fn has_failed(&self) -> bool {
         let asked = self.asked.as_ref().is_some_and(|asked| asked.requester.account.has_failed());
         asked || self.own.has_failed() || self.lane.has_failed()

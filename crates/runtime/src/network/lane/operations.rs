@@ -34,7 +34,7 @@ impl ContextLane {
     /// As for `Lane::put`.
     #[inline(always)]
     pub(crate) unsafe fn put(&self, call: &'static str, to: Remote, source: *const u8, n: usize) {
-        self.begin(call);
+        self.begin(call, Some(to.pe));
         let put = NamedArguments { arguments: PutArguments { to, source, n }, call };
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
         let left = unsafe { self.puts.put(&put.arguments) };
@@ -63,7 +63,7 @@ impl ContextLane {
     /// As for `Lane::put_nbi`.
     #[inline(always)]
     pub(crate) unsafe fn put_nbi(&self, call: &'static str, to: Remote, source: *const u8, n: usize) {
-        self.begin(call);
+        self.begin(call, Some(to.pe));
         let put = NamedArguments { arguments: PutArguments { to, source, n }, call };
         // SAFETY: the arguments stay as the caller has promised.
         unsafe { self.take_put_nbi(self.puts, &put) };
@@ -112,7 +112,7 @@ impl ContextLane {
     /// As for `Lane::get_nbi`.
     #[inline(always)]
     pub(crate) unsafe fn get_nbi(&self, call: &'static str, dest: *mut u8, from: Remote, n: usize) {
-        self.begin(call);
+        self.begin(call, Some(from.pe));
         let get = NamedArguments { arguments: GetArguments { dest, from, n }, call };
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
         let left = unsafe { self.gets.get_nbi(&get.arguments) };
@@ -129,7 +129,7 @@ impl ContextLane {
     /// `dest` is writable for `n` bytes; `from` has as many inside a region of a PE of the job.
     #[inline(always)]
     pub(crate) unsafe fn get(&self, call: &'static str, dest: *mut u8, from: Remote, n: usize) {
-        self.begin(call);
+        self.begin(call, Some(from.pe));
         let get = NamedArguments { arguments: GetArguments { dest, from, n }, call };
         // SAFETY: our caller has made the same promise, and the get is complete when this returns.
         unsafe { self.take_get(&get) };
@@ -141,7 +141,7 @@ impl ContextLane {
     /// # Safety
     /// As for [`ContextLane::get`], until then.
     pub(crate) unsafe fn begin_get(&self, call: &'static str, dest: *mut u8, from: Remote, n: usize) {
-        self.begin(call);
+        self.begin(call, Some(from.pe));
         // SAFETY: our caller has made the same promise.
         unsafe { self.take_get(&NamedArguments { arguments: GetArguments { dest, from, n }, call }) };
     }
@@ -228,7 +228,7 @@ impl ContextLane {
     /// As for `Lane::amo`.
     #[inline(always)]
     unsafe fn take_amo(&self, atomic: &NamedArguments<AtomicArguments>, is_awaited: bool) {
-        self.begin(atomic.call);
+        self.begin(atomic.call, Some(atomic.arguments.to.pe));
         let (by, arguments) = (self.atomics, &atomic.arguments);
         // SAFETY: the arguments go unchanged to the lane, which asks for the promise that our caller has made.
         let issued = unsafe { if is_awaited { by.amo_awaited(arguments) } else { by.amo(arguments) } };
@@ -274,7 +274,7 @@ impl ContextLane {
         signal: Remote,
         update: SignalUpdate,
     ) {
-        self.begin(call);
+        self.begin(call, Some(to.pe));
         let put = NamedArguments { arguments: PutArguments { to, source, n }, call };
         let signalled = PutWithSignal { put, signal, update };
         if self.signals_together(n) {
@@ -334,7 +334,7 @@ impl ContextLane {
     /// Orders everything issued before it before everything that comes after it: the lane's own operations, and the loads and stores that
     /// reach PEs of this node.
     pub(crate) fn fence(&self, call: &'static str) {
-        self.begin(call);
+        self.begin(call, None);
         if !self.is_ordered() {
             self.issue(call, None, |lane| lane.fence());
         }
@@ -360,18 +360,18 @@ impl ContextLane {
         if self.near.load(Relaxed) || self.lane.fence().is_err() { self.is_complete() } else { true }
     }
 
-    /// Before an operation: threads that have waited for long come first.
+    /// Before an operation, to a PE if it is for one: threads that have waited for long come first.
     #[inline(always)]
-    pub(super) fn begin(&self, call: &'static str) {
+    pub(super) fn begin(&self, call: &'static str, pe: Option<u32>) {
         if self.impatient.load(Relaxed) > 0 {
-            self.hold_back(call);
+            self.hold_back(call, pe);
         }
     }
 
     #[cold]
-    fn hold_back(&self, call: &'static str) {
+    fn hold_back(&self, call: &'static str, pe: Option<u32>) {
         let reason = self.reason(call, Needs::Anyone);
-        wait::until(reason, None, || (self.impatient.load(Relaxed) == 0).then_some(()));
+        wait::until(reason, None, || self.has_turn(pe).then_some(()));
     }
 
     /// Something has been issued by network that may be to a PE of this node, if the network does atomics.

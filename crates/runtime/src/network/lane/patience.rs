@@ -8,6 +8,8 @@ use super::ContextLane;
 /// How long a thread waits for a lane before it makes others hold back, until the wait is over.
 pub(super) struct Patience<'l> {
     lane: &'l ContextLane,
+    /// The peer for which it needs room, if operations to other peers take none of that.
+    peer: Option<u32>,
     looks: u32,
     since: Option<Instant>,
     pub(super) over: bool,
@@ -20,7 +22,12 @@ impl<'l> Patience<'l> {
     const TIME: Duration = Duration::from_micros(100);
 
     pub(super) fn new(lane: &'l ContextLane) -> Self {
-        Self { lane, looks: 0, since: None, over: false }
+        Self { lane, peer: None, looks: 0, since: None, over: false }
+    }
+
+    /// Of a thread that waits for room for an operation to a peer.
+    pub(super) fn for_room(lane: &'l ContextLane, pe: u32) -> Self {
+        Self { peer: lane.room_by_peer.then_some(pe), ..Self::new(lane) }
     }
 
     /// It has looked once more.
@@ -29,19 +36,54 @@ impl<'l> Patience<'l> {
         if self.looks > Self::LOOKS && !self.over && self.since.get_or_insert_with(Instant::now).elapsed() > Self::TIME
         {
             self.over = true;
-            self.lane.change_impatient(|number| {
-                number.fetch_add(1, Relaxed);
-            });
+            match self.peer {
+                Some(peer) => self.lane.add_impatient_for(peer),
+                None => self.lane.change_impatient(|number| {
+                    number.fetch_add(1, Relaxed);
+                }),
+            }
         }
     }
 }
 
 impl Drop for Patience<'_> {
     fn drop(&mut self) {
-        if self.over {
-            self.lane.change_impatient(|number| {
+        match self.peer {
+            _ if !self.over => {}
+            Some(peer) => self.lane.remove_impatient_for(peer),
+            None => self.lane.change_impatient(|number| {
                 number.fetch_sub(1, Relaxed);
-            });
+            }),
         }
+    }
+}
+
+/// The number of the impatient changes under the lock of their peers, so that who has the lock knows how many wait for the whole lane.
+impl ContextLane {
+    #[cold]
+    fn add_impatient_for(&self, peer: u32) {
+        let mut peers = self.peers.lock();
+        peers.push(peer);
+        self.impatient.fetch_add(1, Relaxed);
+    }
+
+    #[cold]
+    fn remove_impatient_for(&self, peer: u32) {
+        let mut peers = self.peers.lock();
+        if let Some(place) = peers.iter().position(|&known| known == peer) {
+            peers.swap_remove(place);
+            self.impatient.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Whether no impatient thread waits for what an operation to this PE takes, or one to none.
+    #[cold]
+    pub(super) fn has_turn(&self, pe: Option<u32>) -> bool {
+        if self.impatient.load(Relaxed) == 0 {
+            return true;
+        }
+        let peers = self.peers.lock();
+        let for_all = self.impatient.load(Relaxed) as usize > peers.len();
+        !for_all && !pe.is_some_and(|pe| peers.contains(&pe))
     }
 }

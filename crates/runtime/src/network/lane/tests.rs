@@ -7,6 +7,7 @@ use oxshmem_transport::{AmoDomain, AtomicArguments, Busy, Features, GetArguments
 /// A lane of an account, on which nothing is ever under way. It is complete locally when `is_free` says so.
 struct IdleLane {
     account: Option<usize>,
+    room_by_peer: bool,
     is_free: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
@@ -51,6 +52,10 @@ unsafe impl Lane for IdleLane {
         self.account
     }
 
+    fn has_room_by_peer(&self) -> bool {
+        self.room_by_peer
+    }
+
     fn has_failed(&self) -> bool {
         false
     }
@@ -69,8 +74,11 @@ fn lane(account: Option<usize>) -> Arc<ContextLane> {
 }
 
 fn lane_that(account: Option<usize>, is_free: impl Fn() -> bool + Send + Sync + 'static) -> Arc<ContextLane> {
+    joined(IdleLane { account, room_by_peer: false, is_free: Box::new(is_free) })
+}
+
+fn joined(lane: IdleLane) -> Arc<ContextLane> {
     let capabilities = Capabilities { features: Features::empty(), amo: AmoDomain::Processor, inject: 0, signal: None };
-    let lane = IdleLane { account, is_free: Box::new(is_free) };
     let lane = Arc::new(ContextLane::over(Box::new(lane), capabilities, false));
     lane.clone().join(&mut lanes());
     lane
@@ -85,7 +93,10 @@ fn remove(ours: &[Arc<ContextLane>]) {
 
 /// A thread that has waited long for a lane.
 fn waits_long(lane: &ContextLane) -> Patience<'_> {
-    let mut patience = Patience::new(lane);
+    made_long(Patience::new(lane))
+}
+
+fn made_long(mut patience: Patience<'_>) -> Patience<'_> {
     while !patience.over {
         patience.look();
     }
@@ -108,6 +119,27 @@ fn who_waits_long_holds_back_all_lanes_of_the_account() {
     drop([first, second, third]);
     assert_eq!((numbers(), number(&late)), ([0; 4], 0));
     remove(&[one, other, stranger, alone, late]);
+}
+
+/// Behind a peer that takes nothing a thread may wait for seconds. The operations of other threads to other peers take no room of its.
+#[test]
+fn a_thread_that_waits_for_room_for_a_peer_holds_back_operations_to_that_peer_alone() {
+    let by_peer = |account| joined(IdleLane { account, room_by_peer: true, is_free: Box::new(|| true) });
+    let (own, in_common, whole) = (by_peer(None), by_peer(Some(9)), lane(None));
+    let turns = |lane: &ContextLane| [Some(1), Some(2), None].map(|pe| lane.has_turn(pe));
+    let waits = [&own, &in_common, &whole].map(|lane| made_long(Patience::for_room(lane, 1)));
+    assert_eq!([&own, &in_common, &whole].map(|lane| turns(lane)), [[false, true, true], [false; 3], [false; 3]]);
+    // A second thread waits for the same peer, and a third until the lane is empty.
+    let second = made_long(Patience::for_room(&own, 1));
+    drop(waits);
+    assert_eq!(turns(&own), [false, true, true]);
+    let third = waits_long(&own);
+    assert_eq!(turns(&own), [false; 3]);
+    drop(second);
+    assert_eq!(turns(&own), [false; 3]);
+    drop(third);
+    assert_eq!([&own, &in_common, &whole].map(|lane| turns(lane)), [[true; 3]; 3]);
+    remove(&[own, in_common, whole]);
 }
 
 /// Threads that issue without pause on two contexts: each lane is free now and then, and never both of them.
@@ -157,7 +189,11 @@ fn the_source_of_a_put_with_a_signal_is_waited_for_unless_the_lane_has_copied_it
             counted.fetch_add(1, Relaxed);
             true
         };
-        ContextLane::over(Box::new(IdleLane { account: None, is_free: Box::new(is_free) }), capabilities, false)
+        ContextLane::over(
+            Box::new(IdleLane { account: None, room_by_peer: false, is_free: Box::new(is_free) }),
+            capabilities,
+            false,
+        )
     };
     let (together, apart) = (over(Some(2 * COPIED)), over(None));
     let looked = |lane: &ContextLane, n| {
