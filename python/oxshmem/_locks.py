@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from itertools import starmap
 from typing import Any, Dict, List, Optional
 
 import numpy as np
@@ -45,10 +44,14 @@ class Turns:
         """Takes the lock; without `blocking` only if it is free. After an exception the lock is as it was."""
         answer: List[Any] = []
         try:
-            if self._enter(answer, blocking):
-                # A handler of a signal runs when a call has ended. What it raises finds the answer of the library noted, because no
-                # instruction of Python comes between the two.
-                answer.extend(starmap(_core.call, ((_SET, "n", word) if blocking else (_TEST, "i", word),)))
+            # A thread that is alone calls no further function here: each would take as long as the rest.
+            is_free = not self.ended and not self.queue and self.holder.setdefault("turn", answer) is answer
+            if is_free or self._enter(answer, blocking):
+                # A handler of a signal runs when a call has ended. What it raises finds the answer of the library noted.
+                if blocking:
+                    _core.call_into(answer, _SET, "n", word)
+                else:
+                    _core.call_into(answer, _TEST, "i", word)
                 if not answer[0]:
                     self.taken.append(answer)
                     return True
@@ -70,8 +73,11 @@ class Turns:
             return False
         try:
             _core.call(_CLEAR, "n", word)
-        finally:
-            self._leave(answer)
+        finally:  # as `_leave`, without a call where no thread waits
+            if self.holder.get("turn") is answer:
+                del self.holder["turn"]
+            if self.queue:
+                self._go_on()
         return True
 
     def end(self, why: str) -> None:
@@ -82,10 +88,8 @@ class Turns:
             _wake(waiting)
 
     def _enter(self, answer: List[Any], blocking: bool) -> bool:
-        """Waits for the turn. Says whether the library is to be asked."""
+        """Waits for the turn, which another thread has. Says whether the library is to be asked."""
         self._demand()
-        if not self.queue and self.holder.setdefault("turn", answer) is answer:
-            return True
         if not blocking:
             return threading.active_count() == 1
         mine = threading.Lock()
@@ -157,10 +161,11 @@ class Lock(_start.InProcess):
     ...     shmem.put(row, np.ones(10), pe=0)
     """
 
-    __slots__ = ("_word", "_turns", "_is_freed", "__weakref__")
+    __slots__ = ("_word", "_place", "_turns", "_is_freed", "__weakref__")
 
     def __init__(self) -> None:
         self._word: NDArray[Any] = zeros(1, dtype=np.int64)
+        self._place: int = self._word.ctypes.data  # a number takes a call less time than an array
         self._turns, self._is_freed = Turns(), False
         _start.until_end(self)
 
@@ -171,17 +176,18 @@ class Lock(_start.InProcess):
     def acquire(self, blocking: bool = True) -> bool:
         """Takes the lock; without `blocking` only if it is free. Says whether this PE has it. Other threads of the PE that ask for it wait
         until it is released."""
-        if self._turns.ended:
-            raise RuntimeError(self._turns.ended)
-        return self._turns.take(self._word, blocking)
+        return self._turns.take(self._place, blocking)
 
     def release(self) -> None:
         """Completes the operations of this PE and gives the lock back, which a thread of this PE has acquired: this one or another."""
+        if self._is_freed or self._turns.ended or not self._turns.give(self._place):
+            raise self._not_held()
+
+    def _not_held(self) -> RuntimeError:
         if self._is_freed:
-            raise RuntimeError("Lock.release: this lock has been freed: release it first, and free it then")
-        if self._turns.ended or not self._turns.give(self._word):
-            raise RuntimeError("Lock.release: this PE does not hold the lock: call acquire() first, or acquire(False) and release only "
-                               "if it returned True; `with lock:` does both")
+            return RuntimeError("Lock.release: this lock has been freed: release it first, and free it then")
+        return RuntimeError("Lock.release: this PE does not hold the lock: call acquire() first, or acquire(False) and release only "
+                            "if it returned True; `with lock:` does both")
 
     def free(self) -> None:
         """Gives the memory of the lock back. All PEs call this, and none uses the lock afterwards."""
@@ -192,8 +198,9 @@ class Lock(_start.InProcess):
         self._turns.end("Lock.acquire: this lock has been freed: make another one")  # its memory may be another array's by now
 
     def __enter__(self) -> Lock:
-        self.acquire()
+        self._turns.take(self._place)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self.release()
+        if self._is_freed or self._turns.ended or not self._turns.give(self._place):  # as `release`, without its call
+            raise self._not_held()

@@ -33,6 +33,23 @@ def instructions(call: Callable[[], Any]) -> int:
     return count
 
 
+def functions(call: Callable[[], Any]) -> int:
+    """The functions in Python that a call runs, itself among them."""
+    count = 0
+
+    def note(_: FrameType, event: str, __: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
 class Costs(unittest.TestCase):
     def test_one_number_of_any_type_takes_no_function_in_python(self) -> None:
         a = shmem.zeros(4)
@@ -50,6 +67,19 @@ class Costs(unittest.TestCase):
                     self.assertEqual(instructions(lambda: shmem.g(b, NEXT)), least[1])
             shmem.barrier_all()
             shmem.free(b)
+
+    def test_a_lock_that_no_other_thread_wants_takes_few_functions(self) -> None:
+        """Each takes as long as half of the library's call."""
+        lock = shmem.Lock()
+
+        def hold() -> None:
+            with lock:
+                pass
+
+        # It enters and takes, leaves and gives.
+        self.assertLessEqual(functions(hold), 1 + 4)
+        shmem.barrier_all()
+        lock.free()
 
     def test_waits_for_many_take_no_instruction_for_each_element(self) -> None:
         few, many = 10, 1000
