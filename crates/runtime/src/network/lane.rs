@@ -1,13 +1,14 @@
 //! A context's lane of the network, for all threads that use the context; and the runtime's own.
 
 mod counters;
+mod near;
 mod operations;
 mod owned;
 mod patience;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
+use std::sync::atomic::{AtomicPtr, AtomicU32};
 
 use oxshmem_transport::{AwaitedState, Capabilities, Failed, Issuer, Lane, LaneOptions, LanesBeneath};
 use parking_lot::{Mutex, MutexGuard};
@@ -19,6 +20,7 @@ use crate::network;
 use crate::start::threads;
 use crate::wait::{self, Needs, Reason};
 
+use near::NearOperations;
 use owned::OwnedLane;
 use patience::Patience;
 
@@ -47,9 +49,7 @@ pub(crate) struct ContextLane {
     peers: Mutex<Vec<u32>>,
     /// See [`Lane::account`].
     account: Option<usize>,
-    /// Something has been issued to a PE of this node, which loads and stores reach as well: a fence waits for it from then
-    /// on. Relaxed: a thread asks for its own operations.
-    near: AtomicBool,
+    near: NearOperations,
     counters: OperationCounters,
 }
 
@@ -81,7 +81,7 @@ impl ContextLane {
             _owned: owned,
             capabilities,
             impatient: AtomicU32::new(0),
-            near: AtomicBool::new(false),
+            near: NearOperations::default(),
             counters: OperationCounters::new(serialized || threads::one_calls_at_a_time()),
         }
     }

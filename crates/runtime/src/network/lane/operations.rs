@@ -10,8 +10,6 @@ use oxshmem_transport::{
 };
 
 use super::{ContextLane, Direction};
-use crate::memory::direct::may_have_window;
-use crate::start::job;
 use crate::wait::{self, Needs};
 
 /// The arguments of an operation with the name of its call. They have one place in memory, from which the code that issues the rest, or
@@ -338,15 +336,16 @@ impl ContextLane {
         if !self.is_ordered() {
             self.issue(call, None, |lane| lane.fence());
         }
-        if self.near.load(Relaxed) {
+        if let Some(near) = self.near.under_way() {
             self.complete(call);
+            self.near.complete(near);
         }
     }
 
     /// Makes a fence if nothing stands in its way. Returns whether it has: [`ContextLane::fence`] makes it otherwise.
     #[inline(never)]
     pub(crate) fn fence_at_once(&self) -> bool {
-        self.impatient.load(Relaxed) == 0 && self.is_ordered() && !self.near.load(Relaxed)
+        self.impatient.load(Relaxed) == 0 && self.is_ordered() && self.near.under_way().is_none()
     }
 
     /// Whether the lane orders its operations now.
@@ -357,7 +356,15 @@ impl ContextLane {
 
     /// Makes the fence if [`ContextLane::fence`] would return at once. Returns whether it is made.
     pub(crate) fn try_fence(&self) -> bool {
-        if self.near.load(Relaxed) || self.lane.fence().is_err() { self.is_complete() } else { true }
+        let near = self.near.under_way();
+        if near.is_none() && self.lane.fence().is_ok() {
+            return true;
+        }
+        let is_complete = self.is_complete();
+        if let Some(near) = near.filter(|_| is_complete) {
+            self.near.complete(near);
+        }
+        is_complete
     }
 
     /// Before an operation, to a PE if it is for one: threads that have waited for long come first.
@@ -372,21 +379,5 @@ impl ContextLane {
     fn hold_back(&self, call: &'static str, pe: Option<u32>) {
         let reason = self.reason(call, Needs::Anyone);
         wait::until(reason, None, || self.has_turn(pe).then_some(()));
-    }
-
-    /// Something has been issued by network that may be to a PE of this node, if the network does atomics.
-    #[inline(always)]
-    fn note_near(&self, pe: u32) {
-        if may_have_window(pe) {
-            self.look_whether_near(pe);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn look_whether_near(&self, pe: u32) {
-        if job::window_of(pe).is_some() {
-            self.near.store(true, Relaxed);
-        }
     }
 }

@@ -9,6 +9,14 @@ struct IdleLane {
     account: Option<usize>,
     room_by_peer: bool,
     is_free: Box<dyn Fn() -> bool + Send + Sync>,
+    /// Counts those for completion.
+    looks: Arc<AtomicU32>,
+}
+
+impl IdleLane {
+    fn of(account: Option<usize>) -> Self {
+        Self { account, room_by_peer: false, is_free: Box::new(|| true), looks: Arc::default() }
+    }
 }
 
 /// The bytes that it copies of a put with a signal.
@@ -61,6 +69,7 @@ unsafe impl Lane for IdleLane {
     }
 
     fn progress(&self) -> Result<usize, Error> {
+        self.looks.fetch_add(1, Relaxed);
         Ok(0)
     }
 
@@ -74,7 +83,7 @@ fn lane(account: Option<usize>) -> Arc<ContextLane> {
 }
 
 fn lane_that(account: Option<usize>, is_free: impl Fn() -> bool + Send + Sync + 'static) -> Arc<ContextLane> {
-    joined(IdleLane { account, room_by_peer: false, is_free: Box::new(is_free) })
+    joined(IdleLane { is_free: Box::new(is_free), ..IdleLane::of(account) })
 }
 
 fn joined(lane: IdleLane) -> Arc<ContextLane> {
@@ -124,7 +133,7 @@ fn who_waits_long_holds_back_all_lanes_of_the_account() {
 /// Behind a peer that takes nothing a thread may wait for seconds. The operations of other threads to other peers take no room of its.
 #[test]
 fn a_thread_that_waits_for_room_for_a_peer_holds_back_operations_to_that_peer_alone() {
-    let by_peer = |account| joined(IdleLane { account, room_by_peer: true, is_free: Box::new(|| true) });
+    let by_peer = |account| joined(IdleLane { room_by_peer: true, ..IdleLane::of(account) });
     let (own, in_common, whole) = (by_peer(None), by_peer(Some(9)), lane(None));
     let turns = |lane: &ContextLane| [Some(1), Some(2), None].map(|pe| lane.has_turn(pe));
     let waits = [&own, &in_common, &whole].map(|lane| made_long(Patience::for_room(lane, 1)));
@@ -189,11 +198,7 @@ fn the_source_of_a_put_with_a_signal_is_waited_for_unless_the_lane_has_copied_it
             counted.fetch_add(1, Relaxed);
             true
         };
-        ContextLane::over(
-            Box::new(IdleLane { account: None, room_by_peer: false, is_free: Box::new(is_free) }),
-            capabilities,
-            false,
-        )
+        ContextLane::over(Box::new(IdleLane { is_free: Box::new(is_free), ..IdleLane::of(None) }), capabilities, false)
     };
     let (together, apart) = (over(Some(2 * COPIED)), over(None));
     let looked = |lane: &ContextLane, n| {
@@ -204,6 +209,33 @@ fn the_source_of_a_put_with_a_signal_is_waited_for_unless_the_lane_has_copied_it
     assert_eq!([0, COPIED, COPIED + 1].map(|n| looked(&together, n)), [false, false, true]);
     // The lane has put the bytes by themselves, and has copied none.
     assert_eq!([0, COPIED].map(|n| looked(&apart, n)), [true, true]);
+}
+
+/// Stores do not wait for what the network does on memory of this node, so a fence does; the next one has nothing to wait for.
+#[test]
+fn a_fence_waits_once_for_operations_on_memory_that_stores_reach() {
+    let looks = Arc::new(AtomicU32::new(0));
+    let counted = looks.clone();
+    let lane = joined(IdleLane { looks: counted, ..IdleLane::of(None) });
+    let fenced = |fence: &dyn Fn()| {
+        let before = looks.load(Relaxed);
+        fence();
+        looks.load(Relaxed) > before
+    };
+    let ways: [&dyn Fn(); 2] = [&|| lane.fence("test"), &|| assert!(lane.try_fence())];
+    for fence in ways {
+        lane.near.note();
+        assert!(!lane.fence_at_once());
+        assert_eq!([fenced(fence), fenced(fence)], [true, false]);
+        assert!(lane.fence_at_once());
+    }
+    // Another thread issues one while this one waits for the lane.
+    lane.near.note();
+    let seen = lane.near.under_way().expect("one is under way");
+    lane.near.note();
+    lane.near.complete(seen);
+    assert!(!lane.fence_at_once() && fenced(&|| lane.fence("test")));
+    remove(&[lane]);
 }
 
 /// Processors fetch lines in pairs.
