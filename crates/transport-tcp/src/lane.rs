@@ -91,6 +91,12 @@ impl TcpLane {
         Ok(n)
     }
 
+    /// Whether nothing of these accounts is under way to a PE.
+    fn is_idle_to(&self, pe: u32, accounts: &[Arc<Account>]) -> bool {
+        let mut rails = 0..self.net.local.addresses.rails;
+        rails.all(|rail| self.net.known_link(pe, rail).is_none_or(|link| link.is_idle_for(accounts)))
+    }
+
     /// The rail of the next long piece.
     fn next_rail(&self) -> u16 {
         let rails = self.net.local.addresses.rails;
@@ -236,7 +242,7 @@ unsafe impl Lane for TcpLane {
     }
 
     /// Each link has a session of its own.
-    fn has_room_by_peer(&self) -> bool {
+    fn keeps_peers_apart(&self) -> bool {
         true
     }
 
@@ -257,12 +263,26 @@ unsafe impl Lane for TcpLane {
         self.accounts.iter().find_map(|account| account.error()).map_or(Ok(done), Err)
     }
 
+    fn poll_completion_for(&self, pes: &[u32]) -> Result<bool, Failed> {
+        let is_idle = self.poll_completion()? || pes.iter().all(|&pe| self.is_idle_to(pe, &self.accounts));
+        if self.has_failed() { Err(Failed) } else { Ok(is_idle) }
+    }
+
     fn poll_awaited(&self) -> Result<AwaitedState, Failed> {
         let awaited = self.account_of(BufferUse::Awaited);
         if awaited.outstanding() > 0 {
             self.net.progress();
         }
         self.awaited_state(awaited.outstanding())
+    }
+
+    fn poll_local_completion_to(&self, pe: u32) -> Result<bool, Error> {
+        let [_copied, buffers @ ..] = &self.accounts;
+        let is_free = self.poll_local_completion()? || self.is_idle_to(pe, buffers);
+        if self.has_failed() {
+            self.progress()?;
+        }
+        Ok(is_free)
     }
 
     /// A copy stays in the session until the peer has it.

@@ -16,6 +16,7 @@ use parking_lot::MutexGuard;
 use crate::carrier::{Agreement, AttemptState, Carrier};
 use crate::limits::{UNACKNOWLEDGED, UNAWAITED};
 use crate::local::LocalPe;
+use crate::net::IssueTime;
 use crate::permits::Permit;
 use crate::proto::Session;
 use crate::proto::codec::FrameKind;
@@ -45,13 +46,6 @@ struct LinkState {
     error: Option<Error>,
     /// When an operation was issued last.
     issued: IssueTime,
-}
-
-/// The turns of callers and the fences of lanes before an operation.
-#[derive(Clone, Copy)]
-pub(crate) struct IssueTime {
-    pub(crate) turns: u64,
-    pub(crate) fences: u64,
 }
 
 /// Whether the thread that serves may soon have something to send to the peer.
@@ -126,6 +120,11 @@ impl Link {
             local.due.mark(&self.due);
         }
         Ok(())
+    }
+
+    /// Whether nothing of these accounts is under way.
+    pub(crate) fn is_idle_for(&self, accounts: &[Arc<Account>]) -> bool {
+        self.state.lock().under_way.is_idle_for(accounts)
     }
 
     /// Asks the peer how far it is, unless it has been asked for all that was issued.

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::append_list::AppendList;
 use crate::limits::FEW_LINKS;
-use crate::link::{IssueTime, Link};
+use crate::link::Link;
 use crate::local::LocalPe;
 use crate::pending::{Arrival, PendingConnections};
 use crate::proto::handshake::Route;
@@ -30,6 +30,13 @@ pub(crate) struct Net {
     pub(crate) thread: Mutex<ThreadPoller>,
     pub(crate) callers: Callers,
     fences: FenceCount,
+}
+
+/// The turns of callers and the fences of lanes before an operation.
+#[derive(Clone, Copy)]
+pub(crate) struct IssueTime {
+    pub(crate) turns: u64,
+    pub(crate) fences: u64,
 }
 
 /// How many fences lanes have made, more or less. The count shares its line with nothing else, because each fence of each thread writes
@@ -63,14 +70,24 @@ impl Net {
         count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// The link to a PE, or `None` if there is no such PE or rail.
-    pub(crate) fn link(&self, pe: u32, rail: u16) -> Option<&Arc<Link>> {
+    /// The place of the link to a PE, and its number; `None` if there is no such PE or rail.
+    fn place(&self, pe: u32, rail: u16) -> Option<(&OnceLock<Arc<Link>>, usize)> {
         let rails = self.local.addresses.rails;
         if rail >= rails {
             return None;
         }
         let index = pe as usize * usize::from(rails) + usize::from(rail);
-        let slot = self.by_token.get(index)?;
+        Some((self.by_token.get(index)?, index))
+    }
+
+    /// The link to a PE, if there has been traffic.
+    pub(crate) fn known_link(&self, pe: u32, rail: u16) -> Option<&Arc<Link>> {
+        self.place(pe, rail)?.0.get()
+    }
+
+    /// The link to a PE, or `None` if there is no such PE or rail.
+    pub(crate) fn link(&self, pe: u32, rail: u16) -> Option<&Arc<Link>> {
+        let (slot, index) = self.place(pe, rail)?;
         Some(slot.get_or_init(|| {
             let route = Route { from: self.local.me, to: pe, rail };
             let link =

@@ -28,6 +28,12 @@ impl OperationsUnderWay {
         }
     }
 
+    /// Whether none is of these accounts. Mostly there are few, or the first ones are.
+    pub(crate) fn is_idle_for(&self, accounts: &[Arc<Account>]) -> bool {
+        let is_theirs = |shared: &SharedTicket| accounts.iter().any(|account| Arc::ptr_eq(account, &shared.account));
+        !self.0.iter().any(is_theirs)
+    }
+
     /// Completes the operations that the peer has executed and answered.
     pub(crate) fn retire(&mut self, reached: Ticket) {
         while self.0.front().is_some_and(|first| first.ticket.is_complete(reached)) {
@@ -43,5 +49,29 @@ impl OperationsUnderWay {
             account.fail(error.clone());
             account.complete(count);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_of_other_lanes_are_not_waited_for() {
+        let [copied, in_place, other]: [Arc<Account>; 3] = Default::default();
+        let own = [copied, in_place];
+        let mut under_way = OperationsUnderWay::default();
+        let issue = |under_way: &mut OperationsUnderWay, frame, account: &Arc<Account>| {
+            account.issue(1);
+            under_way.note(Ticket { frame, fetch: 0 }, account, 1);
+        };
+        assert!(under_way.is_idle_for(&own));
+        issue(&mut under_way, 1, &other);
+        assert!(under_way.is_idle_for(&own));
+        issue(&mut under_way, 2, &own[1]);
+        issue(&mut under_way, 3, &other);
+        assert_eq!([&own[..], &own[..1], &own[1..]].map(|some| under_way.is_idle_for(some)), [false, true, false]);
+        under_way.retire(Ticket { frame: 2, fetch: 0 });
+        assert!(under_way.is_idle_for(&own) && !under_way.is_idle_for(&[other]));
     }
 }

@@ -283,8 +283,9 @@ pub unsafe trait Lane: Send + Sync {
         None
     }
 
-    /// Whether a thread that finds no room for an operation needs what operations to the same PE take, and those to other PEs do not.
-    fn has_room_by_peer(&self) -> bool {
+    /// Whether it keeps PEs apart: a thread that finds no room for an operation needs what operations to the same PE take, and those to other
+    /// PEs do not. [`Lane::poll_completion_for`] and [`Lane::poll_local_completion_to`] look at no others either.
+    fn keeps_peers_apart(&self) -> bool {
         false
     }
 
@@ -303,6 +304,11 @@ pub unsafe trait Lane: Send + Sync {
             return Err(Failed);
         }
         self.completion()
+    }
+
+    /// [`Lane::poll_completion`] of what was issued to these PEs. A provider that cannot tell it from the rest waits for all.
+    fn poll_completion_for(&self, _pes: &[u32]) -> Result<bool, Failed> {
+        self.poll_completion()
     }
 
     /// The answer of [`Lane::poll_completion`], without progress.
@@ -334,5 +340,10 @@ pub unsafe trait Lane: Send + Sync {
     fn poll_local_completion(&self) -> Result<bool, Error> {
         self.progress()?;
         Ok(self.outstanding() == 0)
+    }
+
+    /// [`Lane::poll_local_completion`] of what was issued to a PE, as [`Lane::poll_completion_for`].
+    fn poll_local_completion_to(&self, _pe: u32) -> Result<bool, Error> {
+        self.poll_local_completion()
     }
 }

@@ -86,12 +86,40 @@ pub(crate) unsafe fn try_fence<V: Via>(via: V) -> bool {
 /// Completes what was issued to `n` PEs.
 ///
 /// # Safety
-/// See [`fence`]; `_target_pes` has `n` elements.
+/// See [`fence`]; `target_pes` has `n` elements.
 #[inline(always)]
-pub unsafe fn pe_quiet<V: Via>(via: V, _target_pes: *const c_int, n: usize) {
-    if n > 0 {
-        // SAFETY: the caller promises that the context has not been destroyed.
-        unsafe { quiet(via) }
+pub unsafe fn pe_quiet<V: Via>(via: V, target_pes: *const c_int, n: usize) {
+    if n == 0 {
+        return;
+    }
+    full_fence();
+    if FAST.orders_more() {
+        // SAFETY: the caller promises the elements, and that the context has not been destroyed.
+        unsafe { pe_quiet_between_nodes(via.call(), via.context(), target_pes, n) }
+    }
+}
+
+/// A quiet for more PEs than these is one for all: looks at each would take longer than they save.
+const MOST_TARGETS: usize = 8;
+
+/// # Safety
+/// See [`pe_quiet`].
+#[cold]
+#[inline(never)]
+unsafe fn pe_quiet_between_nodes(call: &'static str, context: ContextHandle, target_pes: *const c_int, n: usize) {
+    let mut numbers = [0; MOST_TARGETS];
+    let are_known = n <= MOST_TARGETS
+        && numbers[..n].iter_mut().enumerate().all(|(i, number)| {
+            // SAFETY: the caller promises `n` elements.
+            let found = context.published_number(unsafe { *target_pes.add(i) });
+            found.is_some_and(|found| {
+                *number = found;
+                true
+            })
+        });
+    match are_known {
+        true => context.quiet_for(call, &numbers[..n]),
+        false => context.quiet(call),
     }
 }
 

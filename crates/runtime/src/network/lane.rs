@@ -43,9 +43,9 @@ pub(crate) struct ContextLane {
     /// back, because a stream of operations of one thread must not keep another out (THR-5) or in its quiet (ORD-7) for
     /// ever. So do those of lanes of the same account, whose operations this one waits for as well.
     impatient: AtomicU32,
-    /// See [`Lane::has_room_by_peer`]; not where lanes have an account in common.
-    room_by_peer: bool,
-    /// Those of the impatient that wait for room for one peer: its number, once for each thread. Operations to other peers go on.
+    /// See [`Lane::keeps_peers_apart`]; not where lanes have an account in common.
+    keeps_peers_apart: bool,
+    /// Those of the impatient that wait for one peer: its number, once for each thread. Operations to other peers go on.
     peers: Mutex<Vec<u32>>,
     /// See [`Lane::account`].
     account: Option<usize>,
@@ -71,7 +71,7 @@ impl ContextLane {
         let LanesBeneath { puts, gets, atomics } = lane.beneath();
         Self {
             account: lane.account(),
-            room_by_peer: lane.account().is_none() && lane.has_room_by_peer(),
+            keeps_peers_apart: lane.account().is_none() && lane.keeps_peers_apart(),
             peers: Mutex::default(),
             copied_with_signal: lane.copied_with_signal(),
             puts: puts.unwrap_or(lane),
@@ -140,7 +140,7 @@ impl ContextLane {
     #[cold]
     fn wait_for_room(&self, reason: Reason<'_>, attempt: &mut dyn FnMut() -> bool) {
         let mut patience = match reason.needs {
-            Needs::Room(pe) => Patience::for_room(self, pe),
+            Needs::Room(pe) => Patience::for_peer(self, pe),
             _ => Patience::new(self),
         };
         wait::until(reason, None, || {
@@ -232,11 +232,16 @@ impl ContextLane {
         })
     }
 
-    /// Returns when all that this thread has issued is complete locally: the network has read its sources. Peers may not have the data yet.
+    /// Returns when all that this thread has issued, or if it needs one PE what it has issued to that, is complete locally: the network has
+    /// read its sources. Peers may not have the data yet.
     pub(crate) fn complete_locally(&self, call: &'static str, needs: Needs<'_>) {
-        let mut patience = Patience::new(self);
+        let (mut patience, pe) = match needs {
+            Needs::One(pe) => (Patience::for_peer(self, pe), Some(pe)),
+            _ => (Patience::new(self), None),
+        };
+        let look = || pe.map_or_else(|| self.lane.poll_local_completion(), |pe| self.lane.poll_local_completion_to(pe));
         wait::until(self.reason(call, needs), None, || {
-            let is_free = self.lane.poll_local_completion().unwrap_or_else(|error| errors::fail(&error));
+            let is_free = look().unwrap_or_else(|error| errors::fail(&error));
             patience.look();
             is_free.then_some(())
         });

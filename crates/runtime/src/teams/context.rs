@@ -217,6 +217,13 @@ impl ContextHandle {
         }
     }
 
+    /// [`Self::quiet`] for these PEs.
+    pub(crate) fn quiet_for(self, call: &'static str, pes: &[u32]) {
+        if let Some(lane) = self.busy_lane(call) {
+            lane.complete_for(call, pes);
+        }
+    }
+
     /// Whether that is complete.
     pub(crate) fn is_quiet(self, call: &'static str) -> bool {
         self.busy_lane(call).is_none_or(ContextLane::is_complete)

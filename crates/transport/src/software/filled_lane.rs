@@ -344,8 +344,8 @@ unsafe impl Lane for FilledLane {
     }
 
     /// Messages have room in common.
-    fn has_room_by_peer(&self) -> bool {
-        self.asked.is_none() && self.lane.has_room_by_peer()
+    fn keeps_peers_apart(&self) -> bool {
+        self.asked.is_none() && self.lane.keeps_peers_apart()
     }
 
     fn has_failed(&self) -> bool {
@@ -367,6 +367,13 @@ unsafe impl Lane for FilledLane {
         self.poll_both()
     }
 
+    fn poll_completion_for(&self, pes: &[u32]) -> Result<bool, Failed> {
+        if self.asked.is_none() && !self.own.has_failed() {
+            return self.lane.poll_completion_for(pes);
+        }
+        self.poll_both()
+    }
+
     /// Messages have no account for what is awaited.
     fn poll_awaited(&self) -> Result<AwaitedState, Failed> {
         if self.asked.is_none() && !self.own.has_failed() {
@@ -381,5 +388,12 @@ unsafe impl Lane for FilledLane {
         let expects = requester.is_some_and(Requester::expects_values);
         let free = self.lane.poll_local_completion()?;
         self.failure().map_or(Ok(free && !expects), Err)
+    }
+    fn poll_local_completion_to(&self, pe: u32) -> Result<bool, Error> {
+        if self.asked.is_some() {
+            return self.poll_local_completion();
+        }
+        let free = self.lane.poll_local_completion_to(pe)?;
+        self.failure().map_or(Ok(free), Err)
     }
 }

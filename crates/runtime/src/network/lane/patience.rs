@@ -4,11 +4,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::ContextLane;
+use crate::wait::{self, Needs};
+use oxshmem_transport::Failed;
 
 /// How long a thread waits for a lane before it makes others hold back, until the wait is over.
 pub(super) struct Patience<'l> {
     lane: &'l ContextLane,
-    /// The peer for which it needs room, if operations to other peers take none of that.
+    /// The peer for which it waits, if operations to other peers do not matter for that.
     peer: Option<u32>,
     looks: u32,
     since: Option<Instant>,
@@ -25,9 +27,9 @@ impl<'l> Patience<'l> {
         Self { lane, peer: None, looks: 0, since: None, over: false }
     }
 
-    /// Of a thread that waits for room for an operation to a peer.
-    pub(super) fn for_room(lane: &'l ContextLane, pe: u32) -> Self {
-        Self { peer: lane.room_by_peer.then_some(pe), ..Self::new(lane) }
+    /// Of a thread that waits for room for an operation to a peer, or for those to it.
+    pub(super) fn for_peer(lane: &'l ContextLane, pe: u32) -> Self {
+        Self { peer: lane.keeps_peers_apart.then_some(pe), ..Self::new(lane) }
     }
 
     /// It has looked once more.
@@ -85,5 +87,23 @@ impl ContextLane {
         let peers = self.peers.lock();
         let for_all = self.impatient.load(Relaxed) as usize > peers.len();
         !for_all && !pe.is_some_and(|pe| peers.contains(&pe))
+    }
+
+    /// Returns when what this thread has issued to these PEs is complete, as far as the provider can tell it from the rest.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn complete_for(&self, call: &'static str, pes: &[u32]) {
+        // Where all is complete a later quiet need not look.
+        if self.is_complete() {
+            return;
+        }
+        let (mut patience, needs) = match pes {
+            [pe] => (Patience::for_peer(self, *pe), Needs::One(*pe)),
+            _ => (Patience::new(self), Needs::Anyone),
+        };
+        wait::until(self.reason(call, needs), None, || {
+            patience.look();
+            self.lane.poll_completion_for(pes).unwrap_or_else(|Failed| self.fail()).then_some(())
+        });
     }
 }

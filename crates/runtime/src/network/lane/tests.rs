@@ -7,15 +7,17 @@ use oxshmem_transport::{AmoDomain, AtomicArguments, Busy, Features, GetArguments
 /// A lane of an account, on which nothing is ever under way. It is complete locally when `is_free` says so.
 struct IdleLane {
     account: Option<usize>,
-    room_by_peer: bool,
+    keeps_peers_apart: bool,
     is_free: Box<dyn Fn() -> bool + Send + Sync>,
     /// Counts those for completion.
     looks: Arc<AtomicU32>,
+    /// Something is under way to this PE for so many looks.
+    slow: Option<(u32, Arc<AtomicU32>)>,
 }
 
 impl IdleLane {
     fn of(account: Option<usize>) -> Self {
-        Self { account, room_by_peer: false, is_free: Box::new(|| true), looks: Arc::default() }
+        Self { account, keeps_peers_apart: false, is_free: Box::new(|| true), looks: Arc::default(), slow: None }
     }
 }
 
@@ -53,15 +55,15 @@ unsafe impl Lane for IdleLane {
     }
 
     fn outstanding(&self) -> u64 {
-        0
+        self.slow.as_ref().map_or(0, |(_, looks)| looks.load(Relaxed).into())
     }
 
     fn account(&self) -> Option<usize> {
         self.account
     }
 
-    fn has_room_by_peer(&self) -> bool {
-        self.room_by_peer
+    fn keeps_peers_apart(&self) -> bool {
+        self.keeps_peers_apart
     }
 
     fn has_failed(&self) -> bool {
@@ -70,11 +72,22 @@ unsafe impl Lane for IdleLane {
 
     fn progress(&self) -> Result<usize, Error> {
         self.looks.fetch_add(1, Relaxed);
+        if let Some((_, left)) = &self.slow {
+            left.store(left.load(Relaxed).saturating_sub(1), Relaxed);
+        }
         Ok(0)
     }
 
+    fn poll_completion_for(&self, pes: &[u32]) -> Result<bool, Failed> {
+        Ok(self.poll_completion()? || self.slow.as_ref().is_none_or(|(slow, _)| !pes.contains(slow)))
+    }
+
     fn poll_local_completion(&self) -> Result<bool, Error> {
-        Ok((self.is_free)())
+        Ok((self.is_free)() && self.poll_completion().expect("nothing fails"))
+    }
+
+    fn poll_local_completion_to(&self, pe: u32) -> Result<bool, Error> {
+        Ok(self.poll_local_completion()? || self.slow.as_ref().is_some_and(|&(slow, _)| pe != slow))
     }
 }
 
@@ -132,14 +145,14 @@ fn who_waits_long_holds_back_all_lanes_of_the_account() {
 
 /// Behind a peer that takes nothing a thread may wait for seconds. The operations of other threads to other peers take no room of its.
 #[test]
-fn a_thread_that_waits_for_room_for_a_peer_holds_back_operations_to_that_peer_alone() {
-    let by_peer = |account| joined(IdleLane { room_by_peer: true, ..IdleLane::of(account) });
+fn a_thread_that_waits_for_a_peer_holds_back_operations_to_that_peer_alone() {
+    let by_peer = |account| joined(IdleLane { keeps_peers_apart: true, ..IdleLane::of(account) });
     let (own, in_common, whole) = (by_peer(None), by_peer(Some(9)), lane(None));
     let turns = |lane: &ContextLane| [Some(1), Some(2), None].map(|pe| lane.has_turn(pe));
-    let waits = [&own, &in_common, &whole].map(|lane| made_long(Patience::for_room(lane, 1)));
+    let waits = [&own, &in_common, &whole].map(|lane| made_long(Patience::for_peer(lane, 1)));
     assert_eq!([&own, &in_common, &whole].map(|lane| turns(lane)), [[false, true, true], [false; 3], [false; 3]]);
     // A second thread waits for the same peer, and a third until the lane is empty.
-    let second = made_long(Patience::for_room(&own, 1));
+    let second = made_long(Patience::for_peer(&own, 1));
     drop(waits);
     assert_eq!(turns(&own), [false, true, true]);
     let third = waits_long(&own);
@@ -209,6 +222,22 @@ fn the_source_of_a_put_with_a_signal_is_waited_for_unless_the_lane_has_copied_it
     assert_eq!([0, COPIED, COPIED + 1].map(|n| looked(&together, n)), [false, false, true]);
     // The lane has put the bytes by themselves, and has copied none.
     assert_eq!([0, COPIED].map(|n| looked(&apart, n)), [true, true]);
+}
+
+/// A peer that stands still has something under way. Nothing is under way to the others.
+#[test]
+fn a_wait_for_some_peers_ends_while_something_is_under_way_to_another_one() {
+    const MOST: u32 = 100;
+    let slow = Arc::new(AtomicU32::new(MOST));
+    let lane = joined(IdleLane { slow: Some((2, slow.clone())), keeps_peers_apart: true, ..IdleLane::of(None) });
+    assert!(!lane.is_complete());
+    lane.complete_for("test", &[1]);
+    lane.complete_for("test", &[3, 1]);
+    lane.complete_locally("test", Needs::One(1));
+    assert!(slow.load(Relaxed) > MOST / 2, "something was waited for until nothing was under way");
+    lane.complete_for("test", &[1, 2]);
+    assert_eq!(slow.load(Relaxed), 0);
+    remove(&[lane]);
 }
 
 /// Stores do not wait for what the network does on memory of this node, so a fence does; the next one has nothing to wait for.
