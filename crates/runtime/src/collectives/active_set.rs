@@ -164,7 +164,7 @@ static ME: Setting = Setting::new(0);
 
 /// How many places a PE keeps on a node of so many PEs.
 fn count_of(pes: usize) -> usize {
-    (SETS_BYTES / (size_of::<SetPlace>() + pes * size_of::<Seat>())).min(256)
+    (SETS_BYTES / (size_of::<SetPlace>() + pes * size_of::<Seat>())).min(place::MOST)
 }
 
 /// Begins a life without places.

@@ -9,9 +9,35 @@ use oxshmem_base::planted;
 use super::key::Key;
 use crate::collectives::signature::number_of;
 use crate::memory::control::seat::Seat;
-use crate::sync::{AtomicU32, AtomicU64, fence, fence_after_update};
+use crate::sync::{Apart, AtomicU32, AtomicU64, fence, fence_after_update};
 #[cfg(not(loom))]
 use crate::teams::cache_levels;
+
+/// The most places that a PE keeps.
+#[cfg(not(loom))]
+pub(super) const MOST: usize = 256;
+/// What a model has.
+#[cfg(loom)]
+pub(super) const MOST: usize = 1;
+
+/// What a search needs to know of a place: a digest of its pair, never zero, and when it was made. Zero: no pair has had it.
+#[derive(Clone, Copy)]
+struct IndexEntry(u64);
+
+impl IndexEntry {
+    fn new(key: &Key, made: u32) -> Self {
+        Self(Self::digest(key) << 32 | u64::from(made))
+    }
+
+    fn digest(key: &Key) -> u64 {
+        key.name(0) >> 32 | 1
+    }
+
+    /// Those of places without a pair come first.
+    fn age(self) -> u64 {
+        u64::from(self.0 > 0) << 32 | self.0 & u64::from(u32::MAX)
+    }
+}
 
 /// The head of a place. A seat for each PE of the node follows.
 #[cfg_attr(not(loom), repr(C, align(4096)))]
@@ -25,7 +51,13 @@ pub(crate) struct SetPlace {
     triplet: AtomicU64,
     size: AtomicU64,
     array: AtomicU64,
+    /// The entries of all places of the PE that keeps them, under its lock, in the first place's page: heads lie pages apart, and a look at
+    /// each of them takes microseconds.
+    index: Apart<[AtomicU64; MOST]>,
 }
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<SetPlace>() == 4096);
 
 impl SetPlace {
     /// A place without a pair.
@@ -33,7 +65,13 @@ impl SetPlace {
     pub(crate) fn new() -> Self {
         let [triplet, size, array] = [0; 3].map(AtomicU64::new);
         let [closed, made] = [0; 2].map(AtomicU32::new);
-        Self { closed, made, triplet, size, array }
+        Self { closed, made, triplet, size, array, index: Apart([0; MOST].map(AtomicU64::new)) }
+    }
+
+    pub(super) fn belong_to(&self, key: &Key) {
+        self.triplet.store(key.triplet(), Relaxed);
+        self.size.store(key.size.into(), Relaxed);
+        self.array.store(key.array, Relaxed);
     }
 
     pub(crate) fn is_of(&self, key: &Key) -> bool {
@@ -134,10 +172,19 @@ impl Places {
         Door { place, made: place.made.load(Relaxed), mark: self.mark(index, self.me), alone: self.alone }
     }
 
+    /// What the index has, of each place.
+    fn entries(&self) -> impl Iterator<Item = (u32, IndexEntry)> {
+        (0..self.count).zip(&self.place(0).index.0).map(|(index, entry)| (index, IndexEntry(entry.load(Relaxed))))
+    }
+
     /// Looks for the place of `key`, or makes it, under the keeper's lock. `None`: the lock or all places are taken.
     pub(crate) fn search(&self, key: &Key) -> Option<u32> {
         self.lock.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
-        let mut found = (0..self.count)
+        let digest = IndexEntry::digest(key);
+        let mut found = self
+            .entries()
+            .filter(|(_, entry)| entry.0 >> 32 == digest)
+            .map(|(index, _)| index)
             .find(|&index| self.place(index).is_of(key) && self.door(index).enter(|place| place.is_of(key)));
         if found.is_none() {
             found = self.make(key);
@@ -168,15 +215,15 @@ impl Places {
     }
 
     fn make(&self, key: &Key) -> Option<u32> {
-        let age = |index| {
-            let place = self.place(index);
-            (place.size.load(Relaxed) > 0, place.made.load(Relaxed))
+        let by_age = || self.entries().map(|(index, entry)| (entry.age(), index));
+        // Most times the oldest is free, and the order of the others is not worked out.
+        let (_, oldest) = by_age().min()?;
+        let index = if self.close(oldest) {
+            oldest
+        } else {
+            let mut others: BinaryHeap<_> = by_age().filter(|&(_, index)| index != oldest).map(Reverse).collect();
+            core::iter::from_fn(|| others.pop()).map(|Reverse((_, index))| index).find(|&index| self.close(index))?
         };
-        // Most times the oldest is free: each place is read once, and the order of the others is not worked out.
-        let mut oldest_first: BinaryHeap<_> = (0..self.count).map(|index| Reverse((age(index), index))).collect();
-        let index = core::iter::from_fn(|| oldest_first.pop())
-            .map(|Reverse((_, index))| index)
-            .find(|&index| self.close(index))?;
         let place = self.place(index);
         for member in 0..self.pes {
             let seat = self.seat(index, member);
@@ -191,10 +238,10 @@ impl Places {
         if cache_levels::is_possible() {
             (0..self.pes).for_each(|member| self.seat(index, member).lines.clear());
         }
-        place.triplet.store(key.triplet(), Relaxed);
-        place.size.store(key.size.into(), Relaxed);
-        place.array.store(key.array, Relaxed);
-        place.made.store(self.clock.fetch_add(1, Relaxed), Relaxed);
+        place.belong_to(key);
+        let made = self.clock.fetch_add(1, Relaxed);
+        place.made.store(made, Relaxed);
+        self.place(0).index.0[index as usize].store(IndexEntry::new(key, made).0, Relaxed);
         self.mark(index, self.me).fetch_add(1, Relaxed);
         place.closed.store(0, Release);
         Some(index)

@@ -97,6 +97,23 @@ fn a_new_set_gets_the_oldest_place_in_which_nobody_is() {
     assert_eq!([8, 9].map(found), [0, 3]);
 }
 
+/// A program with hundreds of pairs takes places over in each call.
+#[test]
+fn a_search_looks_at_no_place_of_another_pair() {
+    control::tests::windows();
+    let places = places(4)(0);
+    let enter = |array| {
+        let index = places.search(&pair(array)).expect("a free place");
+        places.door(index).leave();
+        index
+    };
+    assert_eq!([1, 2, 3].map(enter), [0, 1, 2]);
+    // The head of a place that the index has for another pair.
+    places.place(1).belong_to(&pair(4));
+    assert!(places.place(1).is_of(&pair(4)));
+    assert_eq!([4, 4, 3].map(enter), [3, 3, 2]);
+}
+
 /// Two PEs of a node that keeps one place.
 #[test]
 fn a_place_stays_with_its_set_until_all_have_taken_a_posted_broadcast() {
