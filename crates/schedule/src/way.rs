@@ -67,6 +67,15 @@ pub enum CollectiveWay {
     Rendezvous(LeaderSchedule),
 }
 
+/// The elements of the blocks of a strided all-to-all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StridedElements {
+    /// Bytes of each.
+    pub bytes: usize,
+    /// They do not lie one behind the other.
+    pub are_apart: bool,
+}
+
 /// An exchange of parts between leaders, in outgoing and gather buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartExchange {
@@ -205,8 +214,8 @@ impl TeamFacts<'_> {
         self.gathered(span, shares).or_else(rendezvous).unwrap_or(CollectiveWay::Members)
     }
 
-    /// The way of an all-to-all of blocks of `bytes` bytes. The elements of `strided` bytes of a block do not lie one behind the other.
-    pub fn alltoall(&self, bytes: usize, strided: Option<usize>) -> CollectiveWay {
+    /// The way of an all-to-all of blocks of `bytes` bytes, which have `strided` elements if the call knows of any.
+    pub fn alltoall(&self, bytes: usize, strided: Option<StridedElements>) -> CollectiveWay {
         let scheduled = || self.on_node(Collective::Alltoall, Plan::new(self.size, bytes as u64), 1, true);
         if let Some(way) = if strided.is_some() { None } else { scheduled() } {
             return way;
@@ -214,9 +223,13 @@ impl TeamFacts<'_> {
         if strided.is_none() && bytes.saturating_mul(self.size as usize) <= PAYLOAD {
             return CollectiveWay::Exchange;
         }
-        let pieces = if self.rules.crowded { PIECES_OF_BLOCKS } else { 1 };
+        let pieces = match strided {
+            _ if !self.rules.crowded => 1,
+            Some(StridedElements { are_apart: true, .. }) => PIECES_OF_STRIDED_BLOCKS,
+            _ => PIECES_OF_BLOCKS,
+        };
         let Some(span) = &self.span else { return self.by_blocks(bytes.saturating_mul(self.size as usize)) };
-        self.blocks_by_nodes(span, bytes, strided.unwrap_or(1), pieces)
+        self.blocks_by_nodes(span, bytes, strided.map_or(1, |elements| elements.bytes), pieces)
             .map_or(CollectiveWay::Members, CollectiveWay::Parts)
     }
 

@@ -4,7 +4,7 @@ use core::ops::Range;
 use core::ptr;
 
 use oxshmem_schedule::step::Plan;
-use oxshmem_schedule::way::CollectiveWay;
+use oxshmem_schedule::way::{CollectiveWay, StridedElements};
 
 use crate::collectives::between_nodes;
 use crate::collectives::call::Call;
@@ -70,7 +70,8 @@ pub(crate) unsafe fn alltoalls(
     let apart = |stride: isize| if all > 1 { stride as usize * element } else { element };
     let blocks = StridedBlocks { dest, dest_apart: apart(dst), source, source_apart: apart(sst), element, nelems };
     let together = length::of(block, call.team.size as usize);
-    let way = way::of_bytes(call, together, Asked::Alltoall { bytes: block, strided: Some(element) });
+    let strided = Some(StridedElements { bytes: element, are_apart: !blocks.are_whole() });
+    let way = way::of_bytes(call, together, Asked::Alltoall { bytes: block, strided });
     // SAFETY: the caller promises the blocks on both sides.
     unsafe { blocks.exchange(call, way) };
 }
@@ -171,7 +172,7 @@ impl StridedBlocks {
     /// The members have entered the call and do not leave it, and all arrays have the blocks.
     unsafe fn fetch(&self, call: Call<'_>) {
         let theirs = self.element_for(call.team.my, 0);
-        let mut pieces = StridedPieces { blocks: self, call, pieces: Vec::new(), held: 0 };
+        let mut pieces = StridedPieces { blocks: self, call, pieces: Vec::new(), memory: Vec::new(), held: 0 };
         for member in call.members_from_me() {
             if self.are_whole() {
                 // SAFETY: the caller promises that the member has entered, so its source is ready, and a place for the block.
@@ -200,7 +201,8 @@ struct StridedPiece {
     member: u32,
     first: usize,
     n: usize,
-    memory: Vec<u8>,
+    /// Where its bytes are in the memory of all pieces.
+    at: usize,
 }
 
 /// Pieces that are under way: elements that lie close together come with fewer messages.
@@ -208,7 +210,9 @@ struct StridedPieces<'a> {
     blocks: &'a StridedBlocks,
     call: Call<'a>,
     pieces: Vec<StridedPiece>,
-    /// Bytes of their memory.
+    /// Room for as many bytes as may be under way at once. It has a length of zero: what is fetched is never cleared before.
+    memory: Vec<u8>,
+    /// Bytes that are under way.
     held: usize,
 }
 
@@ -220,17 +224,22 @@ impl StridedPieces<'_> {
     unsafe fn fetch(&mut self, member: u32, theirs: *const u8) {
         let &StridedBlocks { source_apart, nelems, .. } = self.blocks;
         let most = (PIECES / source_apart).max(1);
+        if self.memory.capacity() == 0 {
+            // The pieces of each member have the same length, and none is longer than all together may be.
+            let all = self.blocks.reach(nelems).saturating_mul(self.call.team.size as usize);
+            self.memory.reserve_exact(all.min(PIECES));
+        }
         for first in (0..nelems).step_by(most) {
             let n = most.min(nelems - first);
             let bytes = self.blocks.reach(n);
-            if self.held + bytes > PIECES {
+            if self.held + bytes > self.memory.capacity() {
                 self.spread();
             }
-            let mut memory = vec![0; bytes];
             let from = theirs.wrapping_add(first * source_apart);
-            // SAFETY: the piece has the room, and stays where it is until all is fetched.
-            unsafe { self.call.fetch(member, from, memory.as_mut_ptr(), bytes) };
-            self.pieces.push(StridedPiece { member, first, n, memory });
+            let at = self.held;
+            // SAFETY: the memory has room for the piece behind those that are under way, and stays where it is until all is fetched.
+            unsafe { self.call.fetch(member, from, self.memory.as_mut_ptr().add(at), bytes) };
+            self.pieces.push(StridedPiece { member, first, n, at });
             self.held += bytes;
         }
     }
@@ -238,9 +247,9 @@ impl StridedPieces<'_> {
     /// Waits for all that is fetched, and copies the elements of the pieces to their places.
     fn spread(&mut self) {
         self.call.fetched();
-        for StridedPiece { member, first, n, memory } in self.pieces.drain(..) {
-            // SAFETY: the piece has come, and its fetch has promised a place for each element.
-            unsafe { self.blocks.spread(member, (first, n), memory.as_ptr(), self.blocks.source_apart) };
+        for StridedPiece { member, first, n, at } in self.pieces.drain(..) {
+            // SAFETY: the piece has come to its part of the memory, and its fetch has promised a place for each element.
+            unsafe { self.blocks.spread(member, (first, n), self.memory.as_ptr().add(at), self.blocks.source_apart) };
         }
         self.held = 0;
     }

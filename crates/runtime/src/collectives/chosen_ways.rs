@@ -6,7 +6,9 @@
 
 use std::sync::OnceLock;
 
-use oxshmem_schedule::way::{CollectiveWay, LeaderSchedule, LeaseState, NodeShares, Reach, ReduceFacts, TeamFacts};
+use oxshmem_schedule::way::{
+    CollectiveWay, LeaderSchedule, LeaseState, NodeShares, Reach, ReduceFacts, StridedElements, TeamFacts,
+};
 
 /// The question of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,10 +28,10 @@ pub(crate) enum Asked {
     Fcollect {
         bytes: usize,
     },
-    /// `strided`: the bytes of an element, if those of a block do not follow each other.
+    /// `strided`: the elements, if the call has strides.
     Alltoall {
         bytes: usize,
-        strided: Option<usize>,
+        strided: Option<StridedElements>,
     },
     /// How leaders gather what the nodes bring; `Members` if there is no room.
     Gather {

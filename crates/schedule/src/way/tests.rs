@@ -50,7 +50,7 @@ fn a_team_on_one_node_exchanges_what_fits_a_payload() {
     }
     assert_eq!(name(team.barrier()), "exchange");
     assert_eq!((name(team.alltoall(7, None)), name(team.alltoall(8, None))), ("exchange".into(), "members".into()));
-    assert_eq!(name(team.alltoall(1, Some(1))), "members");
+    assert_eq!(name(team.alltoall(1, apart(1))), "members");
     assert_eq!(team.collect(), None);
 }
 
@@ -74,7 +74,7 @@ fn more_pes_than_processors_meet_once_also_for_longer_data() {
     assert_eq!((maximum(2, EAGER_OPERANDS / 2), maximum(1000, 64)), ("eager".into(), "members".into()));
     let gather = [NODE_EAGER, NODE_EAGER + 1].map(|bytes| name(team(8).fcollect(bytes)));
     assert_eq!(gather, ["eager", "members"]);
-    for strided in [None, Some(8)] {
+    for strided in [None, apart(8)] {
         let blocks = [NODE_EAGER / 8, NODE_EAGER / 8 + 1].map(|bytes| name(team(8).alltoall(bytes, strided)));
         assert_eq!(blocks, ["eager", "members"]);
     }
@@ -157,7 +157,10 @@ fn long_gathers_want_nodes_in_order_and_long_all_to_alls_nodes_of_similar_size()
     let crowded = TeamFacts { rules: Rules { crowded: true, ..team.rules }, ..team };
     let sizes = [16 << 10, 64 << 10, 128 << 10];
     assert_eq!(sizes.map(|bytes| name(crowded.alltoall(bytes, None))), ["parts", "parts", "members"]);
-    assert_eq!(sizes.map(|bytes| name(crowded.alltoall(bytes, Some(8)))), ["parts", "parts", "members"]);
+    assert_eq!(
+        [64 << 10, 512 << 10, 1 << 20].map(|bytes| name(crowded.alltoall(bytes, apart(8)))),
+        ["parts", "parts", "members"]
+    );
     let span = |change: &dyn Fn(&mut NodeSpan)| {
         let mut span = team.span.expect("several nodes");
         change(&mut span);
@@ -245,18 +248,26 @@ fn long_sums_in_order_go_along_a_chain_of_nodes_where_pes_share_processors() {
     assert_eq!(names(team(4, 2).without_buffers()), ["members", "members"]);
 }
 
+fn apart(bytes: usize) -> Option<StridedElements> {
+    Some(StridedElements { bytes, are_apart: true })
+}
+
 #[test]
 fn pieces_of_strided_blocks_have_whole_elements() {
     let team = between(4, 2);
     let crowded = TeamFacts { rules: Rules { crowded: true, ..team.rules }, ..team };
     for element in [1, 2, 4, 8, 16] {
         for bytes in (element..200 << 10).step_by(element * 37) {
-            if let CollectiveWay::Parts(parts) = crowded.alltoall(bytes, Some(element)) {
-                let room = (parts.part as usize - PART_HEAD) / 4 / element * element;
-                assert!(room > 0 && bytes.div_ceil(room) <= PIECES_OF_BLOCKS, "{bytes} of {element}: {parts:?}");
-            }
+            let way = crowded.alltoall(bytes, apart(element));
+            let CollectiveWay::Parts(parts) = way else { panic!("{bytes} of {element} go by {way}") };
+            let room = (parts.part as usize - PART_HEAD) / 4 / element * element;
+            assert!(room > 0 && bytes.div_ceil(room) <= PIECES_OF_STRIDED_BLOCKS, "{bytes} of {element}: {parts:?}");
         }
     }
+    // Gets of whole blocks bring nothing else, and cost less than more pieces.
+    assert!(matches!(crowded.alltoall(32 << 10, None), CollectiveWay::Parts(_)));
+    let whole = Some(StridedElements { bytes: 8, are_apart: false });
+    assert_eq!([None, whole].map(|strided| crowded.alltoall(200 << 10, strided)), [CollectiveWay::Members; 2]);
 }
 
 /// Without mailboxes no signal says in which call its sender is: members with different lengths would take garbage.

@@ -1,6 +1,6 @@
 use std::cell::Cell;
 
-use oxshmem_schedule::way::{CollectiveWay, LeaseState, NodeShares, NodeSpan, Reach, TeamFacts};
+use oxshmem_schedule::way::{CollectiveWay, LeaseState, NodeShares, NodeSpan, Reach, StridedElements, TeamFacts};
 
 use super::{Asked, ChosenWays, PLACES};
 
@@ -15,7 +15,10 @@ fn a_kept_answer_is_the_answer_to_the_same_question_alone() {
         for bytes in 1..=4 * PLACES {
             for asked in [
                 Asked::Fcollect { bytes },
-                Asked::Alltoall { bytes, strided: (round == 0).then_some(8) },
+                Asked::Alltoall {
+                    bytes,
+                    strided: (round == 0).then_some(StridedElements { bytes: 8, are_apart: true }),
+                },
                 Asked::Broadcast { bytes, root: round, root_node: 0, apart: false },
             ] {
                 assert_eq!(ways.find(asked, NO_LEASE, || asked.of(&team)), asked.of(&team), "{asked:?}");
