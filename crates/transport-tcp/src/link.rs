@@ -15,8 +15,7 @@ use parking_lot::MutexGuard;
 
 use crate::carrier::{Agreement, AttemptState, Carrier};
 use crate::limits::{UNACKNOWLEDGED, UNAWAITED};
-use crate::local::LocalPe;
-use crate::net::IssueTime;
+use crate::local::{IssueTime, LocalPe};
 use crate::permits::Permit;
 use crate::proto::Session;
 use crate::proto::codec::FrameKind;

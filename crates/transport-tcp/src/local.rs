@@ -121,3 +121,10 @@ fn random_bytes<const N: usize>(random: &SystemRandom) -> Result<[u8; N], Error>
     random.fill(&mut bytes).map_err(|_| Error::new("TCP: the system has no random numbers"))?;
     Ok(bytes)
 }
+
+/// The turns of callers and the fences of lanes before an operation.
+#[derive(Clone, Copy)]
+pub(crate) struct IssueTime {
+    pub(crate) turns: u64,
+    pub(crate) fences: u64,
+}

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::append_list::AppendList;
 use crate::limits::FEW_LINKS;
 use crate::link::Link;
-use crate::local::LocalPe;
+use crate::local::{IssueTime, LocalPe};
 use crate::pending::{Arrival, PendingConnections};
 use crate::proto::handshake::Route;
 use crate::unreachable;
@@ -30,13 +30,6 @@ pub(crate) struct Net {
     pub(crate) thread: Mutex<ThreadPoller>,
     pub(crate) callers: Callers,
     fences: FenceCount,
-}
-
-/// The turns of callers and the fences of lanes before an operation.
-#[derive(Clone, Copy)]
-pub(crate) struct IssueTime {
-    pub(crate) turns: u64,
-    pub(crate) fences: u64,
 }
 
 /// How many fences lanes have made, more or less. The count shares its line with nothing else, because each fence of each thread writes

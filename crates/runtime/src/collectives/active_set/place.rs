@@ -16,11 +16,11 @@ use crate::teams::cache_levels;
 /// The most places that a PE keeps.
 #[cfg(not(loom))]
 pub(super) const MOST: usize = 256;
-/// What a model has.
+/// The places of a model.
 #[cfg(loom)]
 pub(super) const MOST: usize = 1;
 
-/// What a search needs to know of a place: a digest of its pair, never zero, and when it was made. Zero: no pair has had it.
+/// The part of a place that a search reads: a digest of its pair, never zero, and when it was made. Zero: no pair has had it.
 #[derive(Clone, Copy)]
 struct IndexEntry(u64);
 
@@ -172,7 +172,7 @@ impl Places {
         Door { place, made: place.made.load(Relaxed), mark: self.mark(index, self.me), alone: self.alone }
     }
 
-    /// What the index has, of each place.
+    /// The index, in the order of the places.
     fn entries(&self) -> impl Iterator<Item = (u32, IndexEntry)> {
         (0..self.count).zip(&self.place(0).index.0).map(|(index, entry)| (index, IndexEntry(entry.load(Relaxed))))
     }
