@@ -1,5 +1,6 @@
 /* Members of a team that split it with different arguments; one for each name. */
 #include <shmem.h>
+#include <shmemx.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,13 @@ int main(int argc, char **argv)
             shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, NULL, 0, &team);
         else
             shmem_team_split_2d(SHMEM_TEAM_WORLD, pes, NULL, 0, &team, NULL, 0, &other);
+    }
+    /* Cray's split of all members, beside another one. */
+    if (!strcmp(what, "whole")) {
+        if (me)
+            shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, NULL, 0, &team);
+        else
+            shmemx_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, pes, &team);
     }
     /* A split that one PE has missed: of all PEs, and of a team. */
     if (!strcmp(what, "missed") && me) shmem_team_split_strided(SHMEM_TEAM_WORLD, 2, 1, 1, NULL, 0, &team);

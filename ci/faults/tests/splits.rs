@@ -13,6 +13,7 @@ fn fault_S4_members_that_split_with_different_arguments_are_named() {
         ("size", ["with start 0, stride 1 and size 2", "with start 0, stride 1 and size 4"]),
         ("xrange", ["shmem_team_split_2d with xrange 2", "shmem_team_split_2d with xrange 4"]),
         ("kind", ["shmem_team_split_2d with xrange 4", "shmem_team_split_strided with start 0, stride 1 and size 4"]),
+        ("whole", ["shmemx_team_split_strided with all members", "shmem_team_split_strided with start 0, stride 1"]),
     ] {
         for level in ["1", "3"] {
             let ended = Job::new("-n 4").env("SHMEM_CHECK", level).run(&program, [what]);

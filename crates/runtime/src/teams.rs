@@ -2,6 +2,7 @@
 
 pub(crate) mod cache_levels;
 pub(crate) mod context;
+pub(crate) mod kept_parts;
 pub(crate) mod leasing;
 pub(crate) mod live_contexts;
 pub(crate) mod live_teams;

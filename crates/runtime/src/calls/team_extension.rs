@@ -2,8 +2,8 @@
 //! routine.
 //!
 //! `split_strided` is called by the members of the triplet, and by other members of the parent if they like. So it
-//! agrees among the triplet's members only, who meet where an active set of them would, and leaves alone what the
-//! standard's splits share with all of the parent.
+//! agrees among the triplet's members only ([`kept_parts`]), and leaves alone what the standard's splits share with all of
+//! the parent. If the triplet names the whole parent, all members call, and it takes a lease of the parent as these splits do.
 
 use core::ffi::{c_int, c_long};
 
@@ -14,12 +14,13 @@ use oxshmem_schedule::strided_team::Triplet;
 use crate::calls::{order, team as standard};
 use crate::collectives::call::Call;
 use crate::collectives::signature::CallKind;
-use crate::collectives::{self, active_set, between_nodes, node_exchange};
+use crate::collectives::{self, between_nodes, node_exchange};
 use crate::diagnosis::errors;
 use crate::start::state;
-use crate::teams::leasing;
 use crate::teams::members::Members;
+use crate::teams::split_arguments::{self, SplitArguments};
 use crate::teams::team::{TeamHandle, TeamState};
+use crate::teams::{kept_parts, leasing};
 use crate::transfers::length;
 
 const COLOR_UNDEFINED: c_int = -1;
@@ -69,16 +70,18 @@ pub unsafe fn split_strided(
     let members = parent.subset(&child).in_world_order(child.size);
     let my =
         members.find(child.size, parent.world(parent.my)).unwrap_or_else(|| unreachable!("a member is in its team"));
-    let made = active_set::with_part(name, parent, &child, members.clone(), my, |meeting| {
-        if leasing::agree_whether_full(name, meeting, true) {
-            no_slot(name);
-        }
-        let lease = leasing::meet(name, meeting, parent.slot_or_zero()).unwrap_or_else(|| no_slot(name));
-        // SAFETY: no config.
-        unsafe { standard::make(members, child.size, my, lease, core::ptr::null(), 0) }
-    });
-    // SAFETY: the caller promises that `new_team` is writable.
-    unsafe { new_team.write(made) };
+    let is_whole = child.size == parent.size;
+    let lease = if is_whole {
+        leasing::lease_collectively(name, parent, true)
+    } else {
+        kept_parts::lease(name, parent, &child, &members, my)
+    };
+    let lease = lease.unwrap_or_else(|| no_slot(name));
+    if is_whole {
+        split_arguments::require_equal(name, parent, &lease, SplitArguments::WholeByCray);
+    }
+    // SAFETY: the caller promises that `new_team` is writable; there is no config.
+    unsafe { new_team.write(standard::make(members, child.size, my, lease, core::ptr::null(), 0)) };
 }
 
 /// [`split_strided`] of the world.

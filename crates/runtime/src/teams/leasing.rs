@@ -27,6 +27,9 @@ const fn search_all(seed: u64, slots: usize) -> Search {
     Slots::<PIECES>::search_in(seed, slots.div_ceil(64 * WORDS))
 }
 
+/// The most kept parts in which a PE is: each has a slot, and up to eight for its next teams.
+const MOST_PARTS: u64 = 32;
+
 /// Slots that the world's first splits take without a message.
 const WORLD_SHARE: u16 = 32;
 
@@ -40,6 +43,8 @@ struct FreeSlots {
     passed: u64,
     /// Teams in which this PE is, or is about to be.
     teams: u64,
+    /// Kept parts in which this PE is.
+    parts: u64,
 }
 
 static FREE_SLOTS: Mutex<Option<FreeSlots>> = Mutex::new(None);
@@ -65,7 +70,7 @@ impl TeamLeases {
 /// Starts with all slots free but the world's; returns the world's leases.
 pub(crate) fn begin() -> TeamLeases {
     let (slots, leases) = Slots::new(between_nodes::slots() as u16, WORLD_SHARE);
-    *lock() = Some(FreeSlots { slots, passed: 0, teams: 0 });
+    *lock() = Some(FreeSlots { slots, passed: 0, teams: 0, parts: 0 });
     free_buffers::begin();
     TeamLeases { leases, base: 0 }
 }
@@ -120,6 +125,17 @@ pub(crate) fn meet(call: &'static str, meeting: &TeamState, identity: u64) -> Op
 /// The same for an active set, which has one of the slots that sets may have and counts as no team.
 pub(crate) fn meet_as_set(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
     meet_in(call, meeting, identity, Slots::<PIECES>::search_in(identity, SET_PIECES))
+}
+
+/// The same for a part of a team that is about to be [kept](super::kept_parts), unless some member has as many as it can.
+pub(crate) fn meet_as_part(call: &'static str, meeting: &TeamState, identity: u64) -> Option<Lease> {
+    let parts = with_free_slots(|free| free.parts);
+    if and_and_max(call, meeting, [0; WORDS], parts).1 >= MOST_PARTS {
+        return None;
+    }
+    let lease = meet_as_set(call, meeting, identity)?;
+    with_free_slots(|free| free.parts += 1);
+    Some(lease)
 }
 
 fn meet_in(call: &'static str, meeting: &TeamState, identity: u64, search: Search) -> Option<Lease> {
@@ -183,7 +199,14 @@ pub(crate) fn give_back(call: &'static str, team: &TeamState) {
     if team.slot.is_some() {
         give_back_of_set(call, team);
         with_free_slots(|free| free.teams -= 1);
+        team.kept_parts.give_back(call);
     }
+}
+
+/// The same for a kept part of a destroyed team. All members have left its last exchange, because they have met since.
+pub(super) fn give_back_of_part(call: &'static str, part: &TeamState) {
+    give_back_of_set(call, part);
+    with_free_slots(|free| free.parts -= 1);
 }
 
 /// The same for the team of an active set, which counts as none.

@@ -16,8 +16,16 @@ use crate::teams::team::TeamState;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SplitArguments {
-    Strided { start: i32, stride: i32, size: i32 },
-    Grid { xrange: i32 },
+    Strided {
+        start: i32,
+        stride: i32,
+        size: i32,
+    },
+    Grid {
+        xrange: i32,
+    },
+    /// Cray's split of all members, whose arguments can have no other values.
+    WholeByCray,
 }
 
 impl SplitArguments {
@@ -26,12 +34,14 @@ impl SplitArguments {
         match self {
             Self::Strided { start, stride, size } => [pair(1, start), pair(stride, size)],
             Self::Grid { xrange } => [pair(2, xrange), 0],
+            Self::WholeByCray => [pair(3, 0), 0],
         }
     }
 
     fn of_words([first, second]: [u64; 2]) -> Self {
         match first >> 32 {
             1 => Self::Strided { start: first as i32, stride: (second >> 32) as i32, size: second as i32 },
+            3 => Self::WholeByCray,
             _ => Self::Grid { xrange: first as i32 },
         }
     }
@@ -42,6 +52,7 @@ impl SplitArguments {
                 format!("shmem_team_split_strided with start {start}, stride {stride} and size {size}")
             }
             Self::Grid { xrange } => format!("shmem_team_split_2d with xrange {xrange}"),
+            Self::WholeByCray => "shmemx_team_split_strided with all members".into(),
         }
     }
 }
@@ -96,6 +107,7 @@ mod tests {
             SplitArguments::Strided { start: 3, stride: -2, size: 1 << 30 },
             SplitArguments::Strided { start: -1, stride: i32::MIN, size: -7 },
             SplitArguments::Grid { xrange: 12 },
+            SplitArguments::WholeByCray,
         ] {
             assert_eq!(SplitArguments::of_words(arguments.to_words()), arguments);
         }

@@ -22,6 +22,7 @@ use crate::memory::control::{self, SLOT_EAGER, SLOT_LINES, Slot, TEAM_SLOTS, are
 use crate::start::{job, state};
 use crate::sync::AtomicU64 as AtomicWord;
 use crate::teams::cache_levels::{self, Hierarchy};
+use crate::teams::kept_parts::KeptParts;
 use crate::teams::live_contexts::LiveContext;
 use crate::teams::members::Members;
 use crate::teams::predefined_handles;
@@ -93,6 +94,8 @@ pub(crate) struct TeamState {
     pub(crate) contexts: Mutex<Vec<LiveContext>>,
     /// Slots reserved on all members for this team's children.
     pub(crate) held: Mutex<TeamLeases>,
+    /// Its parts of which Cray's split has made teams.
+    pub(crate) kept_parts: KeptParts,
     /// The handle that stands for it.
     handle: AtomicPtr<TeamObject>,
 }
@@ -157,6 +160,7 @@ impl TeamState {
             contexts_wanted: AtomicI32::new(0),
             contexts: Mutex::new(Vec::new()),
             held: Mutex::new(TeamLeases::default()),
+            kept_parts: KeptParts::default(),
             handle: AtomicPtr::new(core::ptr::null_mut()),
         }
     }

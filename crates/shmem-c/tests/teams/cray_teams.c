@@ -90,6 +90,52 @@ TEST(VND_1_nested, "parents other than the world too, with outsiders that stay a
     shmem_team_destroy(parent);
 }
 
+/* PE 0 splits before the others begin. By then the parent, or the members of the part, have more leases than one. There are more parents
+ * than parts that are kept at a time. */
+TEST(VND_1_alone, "a split of the whole parent, and of a part that was split before, waits for nobody", .min_pes = 3)
+{
+    static uint64_t returned;
+    struct members all = everyone();
+    for (uint64_t round = 1; round <= 80; round++) {
+        shmem_team_t parent = split(SHMEM_TEAM_WORLD, 0, 1, npes), team;
+        int size = npes - (int)(round % 2);
+        struct members want = triplet_of(&all, 0, 1, size);
+        for (int i = 0; me < size && i < 11; i++) {
+            team = strided(parent, 0, 1, size);
+            shmemx_team_destroy(&team);
+        }
+        shmem_barrier_all();
+        if (me > 0 && me < size) shmem_signal_wait_until(&returned, SHMEM_CMP_EQ, round);
+        if (me < size) team = strided(parent, 0, 1, size);
+        for (int pe = 1; me == 0 && pe < size; pe++) shmem_signal_set(&returned, round, pe);
+        shmem_quiet();
+        if (me < size) {
+            CHECK(is_team(team, &want));
+            shmemx_team_destroy(&team);
+        }
+        shmem_team_destroy(parent);
+    }
+}
+
+/* More parts at a time than are kept. */
+TEST(VND_1_kept, "parts of many parents are split again and again", .min_pes = 2)
+{
+    enum { PARENTS = 40, ROUNDS = 5 };
+    shmem_team_t parents[PARENTS];
+    struct members all = everyone(), want = triplet_of(&all, 0, 1, npes - 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < PARENTS; i++) {
+            parents[i] = split(SHMEM_TEAM_WORLD, 0, 1, npes);
+            for (int times = 0; me < npes - 1 && times < 4; times++) {
+                shmem_team_t team = strided(parents[i], 0, 1, npes - 1);
+                if (round == 0 || i == PARENTS - 1) CHECK(is_team(team, &want));
+                shmemx_team_destroy(&team);
+            }
+        }
+        for (int i = 0; i < PARENTS; i++) shmem_team_destroy(parents[i]);
+    }
+}
+
 /* The members begin only after the outsider has come back from its call. */
 TEST(VND_2, "an outsider that calls does not wait for the members", .min_pes = 2)
 {
