@@ -344,6 +344,15 @@ impl Collectives<'_> {
     }
 }
 
+/// Ends the job with a message if a wait that other code makes can never end, as it would if it were made here: one of a task, for which
+/// no thread is in a call. `ready` only looks.
+pub(crate) fn end_if_hopeless(reason: Reason<'_>, mut ready: impl FnMut() -> bool) {
+    if ControlBlock::if_open().is_some() {
+        job::end_if_orphaned();
+        end_if_peer_is_missing(&reason, &mut ready);
+    }
+}
+
 /// Ends the job with a message if the wait can never end. Returns whether it is over: what is missing now may have done its part
 /// before.
 fn end_if_peer_is_missing(reason: &Reason<'_>, ready: &mut dyn FnMut() -> bool) -> bool {

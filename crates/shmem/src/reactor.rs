@@ -2,7 +2,8 @@
 //!
 //! Another process changes a variable with a store, which notifies no waiter. So one thread looks at all variables that
 //! tasks of this PE wait for, and sleeps between looks: for a sixteenth of the time waited, so that looking costs next to
-//! nothing and adds a few percent to a wait. Without waiting tasks it sleeps.
+//! nothing and adds a few percent to a wait. Without waiting tasks it sleeps. Now and then it asks whether each wait can still end, as
+//! calls that wait do: if a PE is gone the job ends with a message.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -11,16 +12,38 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use oxshmem_os::signals;
+use oxshmem_runtime::calls::p2p;
+use oxshmem_runtime::calls::request::{self, RequestHandle};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 const SHORTEST_NAP: Duration = Duration::from_micros(20);
 const LONGEST_NAP: Duration = Duration::from_millis(1);
+/// How often the thread asks whether waits can still end: as often as a call that waits.
+const CHECK_EVERY: Duration = Duration::from_millis(20);
+
+/// The subject of a wait.
+#[derive(Clone, Copy)]
+pub(crate) enum Awaited {
+    /// A variable at this address, in the name of a call.
+    Variable(&'static str, usize),
+    /// A collective that has been started.
+    Collective(RequestHandle),
+}
+
+impl Awaited {
+    /// Where the variable is, so that the watch ends with its memory.
+    fn address(self) -> usize {
+        match self {
+            Self::Variable(_, address) => address,
+            Self::Collective(_) => 0,
+        }
+    }
+}
 
 /// The condition of one waiting task.
 struct Watch {
     id: u64,
-    /// Where the variable is, so that the watch ends with its memory.
-    address: usize,
+    awaited: Awaited,
     ready: Box<dyn Fn() -> bool + Send>,
     task: Waker,
 }
@@ -41,10 +64,10 @@ pub(crate) fn new_id() -> u64 {
 
 /// Wakes `task` when `ready`. A watch with the same id is replaced. Without a thread to look, the task is woken at once
 /// and so looks itself.
-pub(crate) fn watch(id: u64, address: usize, ready: impl Fn() -> bool + Send + 'static, task: &Waker) {
+pub(crate) fn watch(id: u64, awaited: Awaited, ready: impl Fn() -> bool + Send + 'static, task: &Waker) {
     let Some(reactor) = reactor() else { return task.wake_by_ref() };
     reactor.take(|watch| watch.id == id);
-    reactor.watches().push(Watch { id, address, ready: Box::new(ready), task: task.clone() });
+    reactor.watches().push(Watch { id, awaited, ready: Box::new(ready), task: task.clone() });
     reactor.more.notify_one();
 }
 
@@ -59,7 +82,7 @@ pub(crate) fn end(id: u64) {
 pub(crate) fn forget(memory: *const [u8]) {
     let start = memory.cast::<u8>() as usize;
     if let Some(reactor) = REACTOR.get() {
-        reactor.take(|watch| watch.address.wrapping_sub(start) < memory.len());
+        reactor.take(|watch| watch.awaited.address().wrapping_sub(start) < memory.len());
     }
 }
 
@@ -83,6 +106,14 @@ impl Watch {
     fn wake(self) {
         let _ = catch_unwind(AssertUnwindSafe(|| self.task.wake()));
     }
+
+    /// Ends the job if the wait can never end.
+    fn end_if_hopeless(&self) {
+        match self.awaited {
+            Awaited::Variable(call, address) => p2p::end_if_hopeless(call, address as *mut u8, || (self.ready)()),
+            Awaited::Collective(request) => request::end_if_hopeless("shmem_req_wait", request),
+        }
+    }
 }
 
 impl Reactor {
@@ -101,11 +132,13 @@ impl Reactor {
     /// The loop of the thread.
     fn look(&self) {
         let mut quiet_since = Instant::now();
+        let mut checked = quiet_since;
         let mut watches = self.watches();
         loop {
             if watches.is_empty() {
                 self.more.wait(&mut watches);
                 quiet_since = Instant::now();
+                checked = quiet_since;
             }
             let (ready, waiting) = std::mem::take(&mut *watches).into_iter().partition(|watch| (watch.ready)());
             *watches = waiting;
@@ -117,6 +150,11 @@ impl Reactor {
                 quiet_since = Instant::now();
                 watches = self.watches();
             } else if !watches.is_empty() {
+                // With the lock: neither the variables nor the library go meanwhile.
+                if checked.elapsed() >= CHECK_EVERY {
+                    watches.iter().for_each(Watch::end_if_hopeless);
+                    checked = Instant::now();
+                }
                 let nap = (quiet_since.elapsed() / 16).clamp(SHORTEST_NAP, LONGEST_NAP);
                 if !self.more.wait_for(&mut watches, nap).timed_out() {
                     quiet_since = Instant::now();

@@ -18,7 +18,8 @@ use parking_lot::Mutex;
 
 use crate::collective::lengths;
 use crate::overlap::{apart, disjoint, first};
-use crate::{Plain, Symmetric, Team, backend, reactor};
+use crate::reactor::{self, Awaited};
+use crate::{Plain, Symmetric, Team, backend};
 
 /// A collective under way, from the methods of [`Team`] whose names begin with `start`. It borrows the team and the slices.
 ///
@@ -110,7 +111,7 @@ impl<R> Future for StartedCollective<'_, R> {
         }
         if let Some(request) = self.request {
             let id = *self.watch.get_or_insert_with(reactor::new_id);
-            reactor::watch(id, 0, move || request::look(request), task.waker());
+            reactor::watch(id, Awaited::Collective(request), move || request::look(request), task.waker());
         }
         Poll::Pending
     }

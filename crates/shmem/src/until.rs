@@ -6,7 +6,8 @@ use core::task::{Context as Task, Poll};
 
 use oxshmem_runtime::calls::amo;
 
-use crate::{Atomic, AtomicValue, Comparison, Signal, Symmetric, backend, reactor};
+use crate::reactor::{self, Awaited};
+use crate::{Atomic, AtomicValue, Comparison, Signal, Symmetric, backend};
 
 /// Ready when this PE's copy of a variable satisfies the comparison, with the value that did. It runs on any executor,
 /// and costs it nothing while it waits.
@@ -101,7 +102,7 @@ impl<T: AtomicValue> Future for Until<'_, T> {
             // SAFETY: the watch ends with this future, or if that was forgotten, with the variable's memory.
             comparison.holds(unsafe { <T as amo::AmoType>::load(address as *mut T) })
         };
-        reactor::watch(id, address, ready, task.waker());
+        reactor::watch(id, Awaited::Variable("Symmetric::until", address), ready, task.waker());
         Poll::Pending
     }
 }

@@ -79,6 +79,13 @@ pub(crate) unsafe fn until<T: AmoType + PartialOrd>(call: &'static str, ivar: *m
     seen.unwrap_or_else(look)
 }
 
+/// Ends the job with a message in the name of `call` if a task waits for `ivar` and no PE is left that could change it, or the job has lost
+/// one of its PEs. `ready` says whether the wait is over.
+pub fn end_if_hopeless<T>(call: &'static str, ivar: *mut T, ready: impl FnMut() -> bool) {
+    let awaited = Comparand { comparison: 0, bytes: size_of::<T>() as u8, signed: false, value: 0 };
+    wait::end_if_hopeless(reason(call, ivar, 1, awaited), ready);
+}
+
 /// Waits until `*ivar cmp value`.
 ///
 /// # Safety

@@ -175,6 +175,17 @@ pub fn look(request: RequestHandle) -> bool {
     if let NumberedHandle::Live(issued) = found { issued.is_over() } else { true }
 }
 
+/// Ends the job with a message in the name of `call` if a task waits for this collective and a member is gone, or the job has lost one of
+/// its PEs.
+pub fn end_if_hopeless(call: &'static str, request: RequestHandle) {
+    let found = REQUESTS.lock().find(request.0);
+    if let NumberedHandle::Live(issued) = found
+        && !issued.is_over()
+    {
+        wait::end_if_hopeless(Reason { call, address: 0, needs: issued.needs() }, || issued.is_over());
+    }
+}
+
 /// Whether the caller is a collective that has been issued, and not the program.
 pub fn is_in_one() -> bool {
     suspended::is_suspended()

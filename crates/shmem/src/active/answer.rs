@@ -11,7 +11,8 @@ use serde::de::DeserializeOwned;
 
 use super::{ActiveMessages, CALL};
 use crate::message::decode;
-use crate::{Error, ErrorKind, backend, reactor};
+use crate::reactor::{self, Awaited};
+use crate::{Error, ErrorKind, backend};
 
 /// The answer to a request, from [`ActiveMessages::call`]. Dropping it leaves the request as it is: it runs.
 ///
@@ -109,7 +110,8 @@ impl<A: DeserializeOwned> ActiveAnswer<'_, '_, A> {
             words.iter().any(|&(word, number)| unsafe { <u64 as amo::AmoType>::load(word as *mut u64) } >= number)
         };
         let id = *self.watch.get_or_insert_with(reactor::new_id);
-        reactor::watch(id, pieces.come[0].own() as usize, ready, task.waker());
+        let awaited = Awaited::Variable(CALL, pieces.come[0].own() as usize);
+        reactor::watch(id, awaited, ready, task.waker());
     }
 }
 
