@@ -11,49 +11,14 @@
 //! **When its slots are free again.** The kept parts of a team end with it. All members of the parent meet there, and each of them has
 //! left the last exchange of the part before.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use oxshmem_schedule::strided_team::Triplet;
-use parking_lot::Mutex;
 
 use crate::collectives::active_set;
 use crate::teams::leasing::{self, Lease};
 use crate::teams::members::Members;
-use crate::teams::team::TeamState;
-
-/// The parts of one team that Cray's split has made teams of, by their numbers in it.
-#[derive(Default)]
-pub(crate) struct KeptParts(Mutex<HashMap<Triplet, Part>>);
-
-#[derive(Clone)]
-enum Part {
-    /// Its members have met once.
-    SplitOnce,
-    Kept(Arc<TeamState>),
-    /// Some member has as many kept parts as it can, or there was no slot.
-    NotKept,
-}
-
-impl KeptParts {
-    fn get(&self, part: &Triplet) -> Option<Part> {
-        self.0.lock().get(part).cloned()
-    }
-
-    fn set(&self, part: &Triplet, state: Part) {
-        self.0.lock().insert(*part, state);
-    }
-
-    /// Gives back what the kept parts of a destroyed team have.
-    pub(super) fn give_back(&self, call: &'static str) {
-        let parts = core::mem::take(&mut *self.0.lock());
-        for part in parts.into_values() {
-            if let Part::Kept(team) = part {
-                leasing::give_back_of_part(call, &team);
-            }
-        }
-    }
-}
+use crate::teams::team::{SplitPart, TeamState};
 
 /// A lease for a team of the part `part` of `parent`, whose PEs are `members`, with the caller as number `my`. The members alone call.
 pub(crate) fn lease(
@@ -63,13 +28,12 @@ pub(crate) fn lease(
     members: &Members,
     my: u32,
 ) -> Option<Lease> {
-    let parts = &parent.kept_parts;
-    let before = parts.get(part);
-    if let Some(Part::Kept(team)) = before {
+    let before = parent.split_parts.lock().get(part).cloned();
+    if let Some(SplitPart::Kept(team)) = before {
         return leasing::lease_collectively(call, &team, true);
     }
     let identity = parent.slot_or_zero();
-    let (mut kept, is_second) = (None, matches!(before, Some(Part::SplitOnce)));
+    let (mut kept, is_second) = (None, matches!(before, Some(SplitPart::Once)));
     let lease = active_set::with_part(call, parent, part, members.clone(), my, |meeting| {
         kept = if is_second { leasing::meet_as_part(call, meeting, identity) } else { None };
         if kept.is_some() || leasing::agree_whether_full(call, meeting, true) {
@@ -78,10 +42,11 @@ pub(crate) fn lease(
         leasing::meet(call, meeting, identity)
     });
     let Some(Lease { slot, base, name_hash, .. }) = kept else {
-        parts.set(part, if before.is_none() { Part::SplitOnce } else { Part::NotKept });
+        let state = if before.is_none() { SplitPart::Once } else { SplitPart::NotKept };
+        parent.split_parts.lock().insert(*part, state);
         return lease;
     };
     let team = Arc::new(TeamState::new(members.clone(), part.size, my, slot.into(), base).called(name_hash));
-    parts.set(part, Part::Kept(Arc::clone(&team)));
+    parent.split_parts.lock().insert(*part, SplitPart::Kept(Arc::clone(&team)));
     leasing::lease_collectively(call, &team, true)
 }

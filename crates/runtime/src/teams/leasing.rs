@@ -13,7 +13,7 @@ use crate::collectives::signature::CallKind;
 use crate::collectives::{between_nodes, free_buffers, node_exchange};
 use crate::memory::control::{PAYLOAD_WORDS, REGISTRY, SLOTS, SPANNING};
 use crate::start::state;
-use crate::teams::team::{TeamLeases, TeamState, mix};
+use crate::teams::team::{SplitPart, TeamLeases, TeamState, mix};
 
 /// Pieces that hold the bits of all slots.
 const PIECES: usize = SLOTS.div_ceil(64 * WORDS);
@@ -199,14 +199,19 @@ pub(crate) fn give_back(call: &'static str, team: &TeamState) {
     if team.slot.is_some() {
         give_back_of_set(call, team);
         with_free_slots(|free| free.teams -= 1);
-        team.kept_parts.give_back(call);
+        give_back_parts(call, team);
     }
 }
 
-/// The same for a kept part of a destroyed team. All members have left its last exchange, because they have met since.
-pub(super) fn give_back_of_part(call: &'static str, part: &TeamState) {
-    give_back_of_set(call, part);
-    with_free_slots(|free| free.parts -= 1);
+/// The same for the kept parts of a destroyed team. All members have left the last exchange of each, because they have met since.
+fn give_back_parts(call: &'static str, team: &TeamState) {
+    let parts = std::mem::take(&mut *team.split_parts.lock());
+    for part in parts.into_values() {
+        if let SplitPart::Kept(part) = part {
+            give_back_of_set(call, &part);
+            with_free_slots(|free| free.parts -= 1);
+        }
+    }
 }
 
 /// The same for the team of an active set, which counts as none.

@@ -4,7 +4,8 @@ mod counters;
 mod gathering;
 mod handle;
 
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering::Relaxed};
 
@@ -22,7 +23,6 @@ use crate::memory::control::{self, SLOT_EAGER, SLOT_LINES, Slot, TEAM_SLOTS, are
 use crate::start::{job, state};
 use crate::sync::AtomicU64 as AtomicWord;
 use crate::teams::cache_levels::{self, Hierarchy};
-use crate::teams::kept_parts::KeptParts;
 use crate::teams::live_contexts::LiveContext;
 use crate::teams::members::Members;
 use crate::teams::predefined_handles;
@@ -94,10 +94,21 @@ pub(crate) struct TeamState {
     pub(crate) contexts: Mutex<Vec<LiveContext>>,
     /// Slots reserved on all members for this team's children.
     pub(crate) held: Mutex<TeamLeases>,
-    /// Its parts of which Cray's split has made teams.
-    pub(crate) kept_parts: KeptParts,
+    /// Its parts of which Cray's split has made teams, by their numbers in it: see [`super::kept_parts`].
+    pub(crate) split_parts: Mutex<HashMap<Triplet, SplitPart>>,
     /// The handle that stands for it.
     handle: AtomicPtr<TeamObject>,
+}
+
+/// A part of a team of which Cray's split has made teams, alike on all its members.
+#[derive(Clone)]
+pub(crate) enum SplitPart {
+    /// Its members have met once.
+    Once,
+    /// Its members have this team.
+    Kept(Arc<TeamState>),
+    /// Some member had as many kept parts as it can, or there was no slot.
+    NotKept,
 }
 
 /// The leases of a team, and the numbers that go with them.
@@ -160,7 +171,7 @@ impl TeamState {
             contexts_wanted: AtomicI32::new(0),
             contexts: Mutex::new(Vec::new()),
             held: Mutex::new(TeamLeases::default()),
-            kept_parts: KeptParts::default(),
+            split_parts: Mutex::default(),
             handle: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
