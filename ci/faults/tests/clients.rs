@@ -135,6 +135,15 @@ fn fortran_arrays_of_more_than_2_gi_elements_are_reallocated_and_freed() {
     assert_eq!(ended.stdout, "ok\n", "{ended}");
 }
 
+/// Routines of bytes take the size of anything.
+#[test]
+fn fortran_counts_of_bytes_may_be_longer_than_a_default_integer() {
+    let executable = program("long_counts.f90");
+    ["-n 2", "-n 4 --nodes 2"].iter().for_each(|options| is_ok(options, &executable));
+    let ended = Job::new("-n 2").run(&executable, ["beyond"]).expect(1);
+    ended.says(&["shmem_putmem: dest (4294967304 bytes at", "is not symmetric memory as a whole"]);
+}
+
 /// Cray's Fortran names without a type are generic interfaces of the module `shmemx`.
 #[test]
 fn fault_C6_fortran_has_generics_by_type() {

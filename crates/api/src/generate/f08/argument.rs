@@ -157,6 +157,9 @@ pub(super) fn is_exchange(form: &ServingRoutine<'_>) -> bool {
 
 /// A number of elements. Its default is the size of the data where that has one meaning.
 fn count(form: &ServingRoutine<'_>, name: &str) -> Argument {
+    if form.is_long {
+        return plain(name, "integer(c_size_t)");
+    }
     let data = deciding(form);
     if has(form, "dst") || form.element.is_none() && data != "target_pes" {
         return number(name, format!("int({name}, c_size_t)"));

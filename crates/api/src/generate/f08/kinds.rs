@@ -49,6 +49,15 @@ pub(super) struct ServingRoutine<'a> {
     pub(super) element: Option<FortranType>,
     /// Whether the routine counts bytes and the program counts elements.
     pub(super) in_bytes: bool,
+    /// Whether the count is a `c_size_t`: the data of a routine that counts bytes have no size of their own, so that a count of the
+    /// default kind would limit them.
+    pub(super) is_long: bool,
+}
+
+impl<'a> ServingRoutine<'a> {
+    fn of(symbol: &'a Symbol, element: Option<FortranType>, in_bytes: bool) -> Self {
+        Self { symbol, element, in_bytes, is_long: false }
+    }
 }
 
 /// For every family the routines that serve Fortran's types, and its routine of bytes under the name of its own.
@@ -57,7 +66,7 @@ pub(super) fn chosen(routines: &[Symbol]) -> Vec<ServingRoutine<'_>> {
     let mut done = Vec::new();
     for symbol in routines {
         match symbol.form {
-            CallForm::Alone => forms.push(ServingRoutine { symbol, element: None, in_bytes: false }),
+            CallForm::Alone => forms.push(ServingRoutine::of(symbol, None, false)),
             CallForm::Typed(_) | CallForm::Sized(_) | CallForm::Mem => {
                 let family = (symbol.family.prototype, symbol.ctx);
                 if done.contains(&family) {
@@ -67,7 +76,10 @@ pub(super) fn chosen(routines: &[Symbol]) -> Vec<ServingRoutine<'_>> {
                     routines.iter().filter(|other| (other.family.prototype, other.ctx) == family).collect();
                 forms.extend(TYPES.iter().filter_map(|element| serving(&members, *element)));
                 let bytes = members.iter().find(|member| member.form == CallForm::Mem);
-                forms.extend(bytes.map(|symbol| ServingRoutine { symbol, element: None, in_bytes: false }));
+                if let Some(symbol) = bytes {
+                    let plain = ServingRoutine::of(symbol, None, false);
+                    forms.extend([ServingRoutine { is_long: true, ..plain }, plain]);
+                }
                 done.push(family);
             }
         }
@@ -88,9 +100,9 @@ fn serving<'a>(members: &[&'a Symbol], element: FortranType) -> Option<ServingRo
     let alike = || typed(element.number).filter(|_| is_moving);
     let own = typed(element.c).or_else(|| of_form(CallForm::Sized(element.bits?))).or_else(alike);
     if let Some(symbol) = own {
-        return Some(ServingRoutine { symbol, element: Some(element), in_bytes: false });
+        return Some(ServingRoutine::of(symbol, Some(element), false));
     }
     let is_apart = |symbol: &&Symbol| symbol.prototype.parameters.iter().any(|parameter| parameter.name == "dst");
     let symbol = bytes.filter(|symbol| !is_apart(symbol))?;
-    Some(ServingRoutine { symbol, element: Some(element), in_bytes: true })
+    Some(ServingRoutine::of(symbol, Some(element), true))
 }

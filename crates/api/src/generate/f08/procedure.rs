@@ -62,7 +62,7 @@ impl Procedure {
             _ if is_typed => symbol.family.generic_name(),
             _ => symbol.name.replacen("shmem_ctx_", "shmem_", 1),
         };
-        let is_generic = is_typed || symbol.family.ctx;
+        let is_generic = is_typed || symbol.family.ctx || symbol.form == CallForm::Mem;
         let specific = specific(form, &generic, is_generic);
         let bound = bound(form, &generic);
         let parameters = &symbol.prototype.parameters;
@@ -87,6 +87,7 @@ fn specific(form: &ServingRoutine<'_>, generic: &str, is_generic: bool) -> Strin
     let name = if form.symbol.ctx { generic.replacen("shmem_", "shmem_ctx_", 1) } else { generic.into() };
     match form.element {
         Some(element) => format!("{name}_{}", element.name),
+        None if form.is_long => format!("{name}_long"),
         None if is_generic && !form.symbol.ctx => format!("{name}_plain"),
         None => name,
     }

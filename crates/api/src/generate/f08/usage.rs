@@ -50,7 +50,13 @@ fn statement(name: &str, alike: &[&Procedure]) -> Vec<String> {
             (false, false) => format!(", {argument}"),
         };
         let behind = kind.split_once(" :: ").map_or("", |(_, behind)| behind);
-        let kind = if varies { format!("TYPE :: {behind}") } else { kind.clone() };
+        let kind = match kind {
+            kind if !varies => kind.clone(),
+            kind if kind.starts_with("integer") && argument == "nelems" => {
+                format!("integer :: {behind}    ! or integer(c_size_t)")
+            }
+            _ => format!("TYPE :: {behind}"),
+        };
         declared.push(format!("    {kind}"));
     }
     let results: Vec<&str> = alike.iter().filter_map(|procedure| procedure.usage.result).collect();
@@ -96,6 +102,7 @@ mod tests {
         assert_eq!(told[..expected.len()], expected);
         assert!(synopsis(&["shmem_g".into()])[2].starts_with("r = shmem_g([ctx,] source, pe)"));
         assert_eq!(synopsis(&["shmem_malloc".into()])[2], "call shmem_malloc(array [, shape])");
+        assert!(synopsis(&["shmem_putmem".into()]).contains(&"    integer :: nelems    ! or integer(c_size_t)".into()));
         assert!(synopsis(&["shmem_nosuch".into()]).is_empty());
     }
 
