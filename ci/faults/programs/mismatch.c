@@ -107,6 +107,13 @@ static void exchange(void)
     shmem_long_alltoall(SHMEM_TEAM_WORLD, long_dest, long_source, 20);
 }
 
+/* The same for a gather. */
+static void gather(size_t elements)
+{
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, long_dest, long_source, LONG / npes);
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, long_dest, long_source, elements);
+}
+
 static void issue_barrier(void)
 {
     shmem_req_h request;
@@ -147,6 +154,8 @@ static void issue_barrier(void)
     X(fcollect, shmem_long_fcollect(WORLD, dest, source, 1))                                                                  \
     X(fcollect_two, shmem_long_fcollect(WORLD, dest, source, 2))                                                              \
     X(fcollect_long, shmem_long_fcollect(WORLD, long_dest, long_source, LONG / npes))                                         \
+    X(fcollect_twice, gather(LONG / npes))                                                                                    \
+    X(fcollect_less, gather(LONG / 2 / npes))                                                                                 \
     X(alltoall, shmem_long_alltoall(WORLD, dest, source, 1))                                                                  \
     X(alltoall_long, shmem_long_alltoall(WORLD, long_dest, long_source, LONG / npes))                                         \
     X(alltoall_some, shmem_long_alltoall(WORLD, long_dest, long_source, 20))                                                  \

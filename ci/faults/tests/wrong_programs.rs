@@ -150,6 +150,18 @@ fn fault_W1_lengths_that_differ_are_named_as_such() {
     }
 }
 
+/// The signals of this schedule have no signature, and the members meet nowhere before they exchange.
+#[test]
+fn fault_W1_lengths_that_differ_in_a_ring_between_nodes_are_named_as_such() {
+    for (options, long, less) in
+        [("-n 2 --nodes 2", " 80000 bytes", " 40000 bytes"), ("-n 4 --nodes 4", " 40000 bytes", " 20000 bytes")]
+    {
+        let job = Job::new(options).env("SHMEM_FCOLLECT_ALGORITHM", "ring");
+        let ended = job.run(&MISMATCH, ["fcollect_twice", "fcollect_less"]).expect(1);
+        ended.says(&["shmem_long_fcollect: the PEs pass different lengths", long, less]);
+    }
+}
+
 /// Each member reads the arrays of the others by its own name for them.
 #[test]
 fn sources_that_differ_are_named_where_members_read_them_from_each_other() {

@@ -6,15 +6,17 @@
 
 use core::{iter, ptr};
 
+use oxshmem_reduce::LongDouble;
 use oxshmem_schedule::algorithm::broadcast::Tree;
 use oxshmem_schedule::step::Plan;
 use oxshmem_schedule::way::LeaderSchedule;
 
 use super::channel::Exchange;
-use super::{NO_SHARE, There, broadcast_ring, gather_parts, run_schedule};
+use super::{HEADER, NO_SHARE, There, broadcast_ring, gather_parts, leaders_meet, run_schedule};
 use crate::collectives::arguments::{Reduction, Spread};
 use crate::collectives::call::Call;
 use crate::collectives::run::Arrays;
+use crate::memory::control::leaders::GATHER;
 use crate::teams::span::Span;
 
 /// A reduction by an operator that allows any order: the leader combines its node's operands, and a schedule runs among the leaders.
@@ -55,13 +57,13 @@ pub(crate) unsafe fn reduce(call: Call<'_>, span: &Span, way: LeaderSchedule, re
 #[cold]
 pub(crate) unsafe fn fold_first(call: Call<'_>, span: &Span, way: LeaderSchedule, reduction: Reduction, terms: u32) {
     let (team, source, bytes) = (call.team, reduction.source, reduction.bytes());
-    let write = |buffer: *mut u8| {
+    let operand = |parts: &Parts, member: u32| parts.at(span, member, span.place(member) as usize * bytes);
+    let write = |parts: &Parts| {
         // SAFETY: the gather buffer has room for every member's operand, and this place is ours.
-        unsafe { ptr::copy_nonoverlapping(source, buffer.wrapping_add(span.place(team.my) as usize * bytes), bytes) };
+        unsafe { ptr::copy_nonoverlapping(source, operand(parts, team.my), bytes) };
     };
-    let take = |buffer: *const u8| {
-        let operand = |member| buffer.wrapping_add(span.place(member) as usize * bytes);
-        let operands: Vec<*const u8> = (0..terms).map(operand).collect();
+    let take = |parts: &Parts| {
+        let operands: Vec<*const u8> = (0..terms).map(|member| operand(parts, member).cast_const()).collect();
         // SAFETY: the gather buffer has all operands, which are no part of `dest`; that has the elements. Only sums may have no operands.
         unsafe { reduction.fold(&operands) };
     };
@@ -94,20 +96,20 @@ pub(super) unsafe fn gather_blocks(
         iter::once(0).chain(ends).collect::<Vec<usize>>()
     });
     let start = |at: u32| starts.as_ref().map_or_else(|| place(at), |starts| starts[at as usize]);
-    let write = |buffer: *mut u8| {
-        let at = buffer.wrapping_add(start(span.place(my)));
+    let block = |parts: &Parts, member: u32| parts.at(span, member, start(span.place(member)));
+    let write = |parts: &Parts| {
         // SAFETY: the gather buffer has room for all blocks, and this place is ours.
-        unsafe { ptr::copy_nonoverlapping(source, at, length(my)) };
+        unsafe { ptr::copy_nonoverlapping(source, block(parts, my), length(my)) };
     };
-    let take = |buffer: *const u8| {
-        let copy = |from: usize, to: usize, bytes: usize| {
+    let take = |parts: &Parts| {
+        let copy = |from: *const u8, to: usize, bytes: usize| {
             // SAFETY: the gather buffer has all blocks; `dest` has the room.
-            unsafe { ptr::copy_nonoverlapping(buffer.wrapping_add(from), dest.wrapping_add(to), bytes) };
+            unsafe { ptr::copy_nonoverlapping(from, dest.wrapping_add(to), bytes) };
         };
-        if span.in_order() {
-            copy(0, 0, total);
+        if span.in_order() && parts.head == 0 {
+            copy(parts.buffer, 0, total);
         } else {
-            (0..call.team.size).for_each(|member| copy(start(span.place(member)), place(member), length(member)));
+            (0..call.team.size).for_each(|member| copy(block(parts, member), place(member), length(member)));
         }
     };
     // SAFETY: every member writes its place, which is in the part of its node, and the places of its members are all of the part.
@@ -127,10 +129,9 @@ pub(crate) unsafe fn gather_equal(
     write: impl FnOnce(*mut u8),
     mut take: impl FnMut(u32, *const u8),
 ) {
-    let place = |member: u32| span.place(member) as usize * room;
-    let write = |buffer: *mut u8| write(buffer.wrapping_add(place(call.team.my)));
-    let take =
-        |buffer: *const u8| (0..call.team.size).for_each(|member| take(member, buffer.wrapping_add(place(member))));
+    let place = |parts: &Parts, member: u32| parts.at(span, member, span.place(member) as usize * room);
+    let write = |parts: &Parts| write(place(parts, call.team.my));
+    let take = |parts: &Parts| (0..call.team.size).for_each(|member| take(member, place(parts, member)));
     // SAFETY: every member writes its place, which is in the part of its node. What nobody has written there is older bytes of the buffer.
     unsafe { share(call, span, way, |node| u64::from(span.start(node)) * room as u64, write, take) }
 }
@@ -156,15 +157,37 @@ pub(crate) unsafe fn by_ring(call: Call<'_>, span: &Span, tree: Tree, spread: Sp
 pub(crate) unsafe fn broadcast(call: Call<'_>, span: &Span, way: LeaderSchedule, spread: Spread) {
     let (bytes, root_node) = (spread.bytes as u64, span.node_of(spread.root));
     // SAFETY: the gather buffer has room for the payload, which the root alone brings.
-    let write = |buffer: *mut u8| unsafe { spread.contribute(call.team.my, buffer) };
+    let write = |parts: &Parts| unsafe { spread.contribute(call.team.my, parts.at(span, spread.root, 0)) };
     // SAFETY: the gather buffer has the payload; the destination has the room.
-    let take = |buffer: *const u8| unsafe { spread.take(call.team.my, buffer) };
+    let take = |parts: &Parts| unsafe { spread.take(call.team.my, parts.at(span, spread.root, 0)) };
     // SAFETY: the part of the root's node is the payload, which the root writes, and the other parts are empty.
     unsafe { share(call, span, way, |node| if node > root_node { bytes } else { 0 }, write, take) }
 }
 
-/// The members of each node `write` their node's part of their leader's gather buffer, where it begins at byte `start(node)`; the
-/// leaders gather all parts on all gather buffers, which have the room; each member `take`s from its leader's.
+/// Bytes of the head of a part: the header of an exchange, and as many more that operands of all types stay aligned behind it.
+const PART_HEADER: usize = 16;
+const _: () = assert!(PART_HEADER >= HEADER && PART_HEADER.is_multiple_of(align_of::<LongDouble>()));
+
+/// Where the parts of the nodes lie in a gather buffer.
+struct Parts {
+    buffer: *mut u8,
+    /// Bytes in front of each part.
+    head: usize,
+}
+
+impl Parts {
+    /// The place of a member, which would be `offset` bytes behind the start of the buffer if the parts had no heads.
+    fn at(&self, span: &Span, member: u32, offset: usize) -> *mut u8 {
+        let heads = if self.head == 0 { 0 } else { (span.node_of(member) as usize + 1) * self.head };
+        self.buffer.wrapping_add(heads + offset)
+    }
+}
+
+/// The members of each node `write` their node's part of their leader's gather buffer, where it begins at byte `start(node)`, not counting
+/// heads; the leaders gather all parts on all gather buffers, which have the room; each member `take`s from its leader's.
+///
+/// The signals of a schedule that the user has named, a ring, have no signature. Then the parts have heads with one, which the leaders
+/// compare, or the leaders meet before it if there is no room for heads.
 ///
 /// # Safety
 /// `write` writes inside of the own node's part, and all of it is written by the node's members.
@@ -173,15 +196,35 @@ unsafe fn share(
     span: &Span,
     way: LeaderSchedule,
     start: impl Fn(u32) -> u64,
-    write: impl FnOnce(*mut u8),
-    take: impl FnOnce(*const u8),
+    write: impl FnOnce(&Parts),
+    take: impl FnOnce(&Parts),
 ) {
+    let nodes = span.nodes();
+    let is_signed = way.mailbox > 0;
+    let has_heads = !is_signed && start(nodes) as usize + nodes as usize * PART_HEADER <= GATHER;
     let exchange = Exchange::begin(call, span);
-    let buffer = exchange.gather();
-    write(buffer);
+    let parts = Parts { buffer: exchange.gather(), head: if has_heads { PART_HEADER } else { 0 } };
+    write(&parts);
     exchange.count_in();
+    let start = |node: u32| start(node) + (node as usize * parts.head) as u64;
+    let head = |node: u32| parts.buffer.wrapping_add(start(node) as usize).cast::<u64>();
+    let has_heads = has_heads && call.team.my == span.my_leader();
+    if has_heads {
+        // SAFETY: the gather buffer is this leader's, and has room for the heads.
+        unsafe { head(span.node()).write_unaligned(exchange.stamp()) };
+    } else if !is_signed && parts.head == 0 {
+        leaders_meet(call, span);
+    }
     // SAFETY: all members of the node have counted in, so its part is whole; the gather buffers of all leaders are ready.
-    unsafe { gather_parts(call, span, way, start, buffer, There::Buffer) };
+    unsafe { gather_parts(call, span, way, start, parts.buffer, There::Buffer) };
+    if has_heads {
+        // SAFETY: the head of each node has come, or what came from a leader in another call, or nothing; all of it lies in the buffer.
+        let theirs = |node: u32| unsafe { head(node).read_unaligned() };
+        if (0..nodes).any(|node| theirs(node) != exchange.stamp()) {
+            // The bytes do not tell which leader it is: leaders put what they pass on to where they expect it.
+            call.differs_elsewhere();
+        }
+    }
     exchange.release();
-    take(buffer);
+    take(&parts);
 }

@@ -40,6 +40,25 @@ impl Call<'_> {
         self.differs(Some(member), Signature::from_bits(self.statement_of(member).signature()))
     }
 
+    /// The same if it is only known that a leader of another node is.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn differs_elsewhere(self) -> ! {
+        let mine = self.signature.bits();
+        match self.leaders_elsewhere().find(|&leader| self.statement_of(leader).signature() != mine) {
+            Some(leader) => self.differs_from(leader),
+            None => self.differs(None, self.signature),
+        }
+    }
+
+    /// The leaders of other nodes. A handful of questions is answered at once; a thousand would be no help any more.
+    fn leaders_elsewhere(&self) -> impl Iterator<Item = u32> {
+        let span = self.team.span.as_deref();
+        let leaders =
+            span.map(|span| (0..span.nodes()).filter(|&node| node != span.node()).map(|node| span.leader(node)));
+        leaders.into_iter().flatten().take(64)
+    }
+
     /// Whether all PEs of the job are members, whose numbers are those of the job then.
     fn is_of_all(self) -> bool {
         job::identity().is_some_and(|(_, pes)| pes == self.team.size)
@@ -48,12 +67,11 @@ impl Call<'_> {
     /// The leader of another node that is in the call with this signature, as it has said.
     fn elsewhere(self, theirs: Signature) -> Option<u32> {
         let span = self.team.span.as_ref()?;
-        let mut leaders = (0..span.nodes()).filter(|&node| node != span.node()).map(|node| span.leader(node));
+        let mut leaders = self.leaders_elsewhere();
         if span.nodes() == 2 {
             return leaders.next();
         }
-        // A handful of questions is answered at once; a thousand would be no help any more.
-        leaders.take(64).find(|&leader| self.statement_of(leader).signature() == theirs.bits())
+        leaders.find(|&leader| self.statement_of(leader).signature() == theirs.bits())
     }
 
     /// The last statement of a member.
