@@ -44,7 +44,7 @@ fn fault_W4_handles_that_stand_for_nothing_are_named() {
 #[test]
 fn fault_W4_a_context_does_not_outlive_its_team() {
     let program = program("dead_handles.c");
-    for call in ["shmem_ctx_long_p", "shmem_ctx_quiet", "shmem_ctx_get_team"] {
+    for call in ["shmem_ctx_long_p", "shmem_ctx_quiet", "shmem_ctx_get_team", "shmem_ctx_destroy"] {
         let ended = Job::new("-n 2").env("SHMEM_CHECK", "2").run(&program, [call, "teamless"]);
         refused(ended, &[call, "a context whose team was destroyed by shmem_team_destroy"]);
     }

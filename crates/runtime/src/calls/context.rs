@@ -8,7 +8,6 @@ use crate::start::state;
 use crate::teams::context::ContextHandle;
 use crate::teams::live_contexts::LiveContext;
 use crate::teams::team::{TeamHandle, TeamState};
-use crate::teams::valid_handles;
 use crate::teams::via::On;
 
 /// Makes a context on the world.
@@ -71,8 +70,8 @@ pub unsafe fn destroy(context: ContextHandle) {
     if !context.is_valid() || context == ContextHandle::default_context() || !state::is_open() {
         return;
     }
-    valid_handles::demand_to_destroy(NAME, context.0 as usize);
-    // Without its team it has nothing under way.
+    let context = context.checked(NAME);
+    // Without its team it has nothing under way: below level 2 of `SHMEM_CHECK` it may be destroyed after it.
     if let Some(team) = context.team() {
         // SAFETY: `quiet` needs a context that has its team, which was found above.
         unsafe { order::quiet(On(context, NAME)) };

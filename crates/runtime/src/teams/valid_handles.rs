@@ -45,7 +45,7 @@ struct Listed {
 enum HandleEnd {
     /// This call destroyed it.
     Destroyed(&'static str),
-    /// This call destroyed the team of the context, which still has to be destroyed itself.
+    /// This call destroyed the team of the context, and the context with it.
     WithTeam(&'static str),
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn end_all(call: &'static str) {
 /// Ends the job with a message unless the handle, which is not a predefined one, stands for something.
 #[cold]
 pub(crate) fn demand(call: &str, argument: &str, handle: usize, kind: HandleKind) {
-    if let Some(error) = objection(call, argument, handle, kind, false) {
+    if let Some(error) = objection(call, argument, handle, kind) {
         errors::fail(&error);
     }
 }
@@ -95,15 +95,7 @@ pub(crate) fn demand(call: &str, argument: &str, handle: usize, kind: HandleKind
 /// Whether [`demand`] lets the handle pass.
 #[cold]
 pub(crate) fn is_of(handle: usize, kind: HandleKind) -> bool {
-    objection("", "", handle, kind, false).is_none()
-}
-
-/// [`demand`] of a context that is to be destroyed, which may have lost its team.
-#[cold]
-pub(crate) fn demand_to_destroy(call: &str, handle: usize) {
-    if let Some(error) = objection(call, "context", handle, HandleKind::Context, true) {
-        errors::fail(&error);
-    }
+    objection("", "", handle, kind).is_none()
 }
 
 /// Ends the job with a message: no call has returned this handle of a request.
@@ -130,7 +122,7 @@ fn stranger(call: &str, argument: &str, handle: usize, wanted: HandleKind, found
     }
 }
 
-fn objection(call: &str, argument: &str, handle: usize, kind: HandleKind, to_destroy: bool) -> Option<Error> {
+fn objection(call: &str, argument: &str, handle: usize, kind: HandleKind) -> Option<Error> {
     if !state::is_checked() {
         return None;
     }
@@ -148,10 +140,10 @@ fn objection(call: &str, argument: &str, handle: usize, kind: HandleKind, to_des
                 .because(format!("{by} came before this call, and the handle has stood for nothing since then"))
                 .fix(format!("do not use a {noun} after it was destroyed; other copies of its handle are as dead")),
         ),
-        Some(Listed { end: Some(HandleEnd::WithTeam(by)), .. }) if !to_destroy => Some(
+        Some(Listed { end: Some(HandleEnd::WithTeam(by)), .. }) => Some(
             error(format!("a context whose team was destroyed by {by}"))
                 .because("a context lasts no longer than the team on which it was made")
-                .fix("destroy the context before its team"),
+                .fix("destroy the context before its team; one that threads may share ends with the team if nobody destroys it"),
         ),
         Some(_) => None,
     }
