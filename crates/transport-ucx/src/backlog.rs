@@ -13,16 +13,16 @@ use crate::receiver::{AnnouncedData, Receiver};
 /// The questions of PEs whose long puts are on their way, in their order.
 #[derive(Default)]
 pub(crate) struct Backlog {
-    queues: Mutex<HashMap<u32, Queue>>,
+    queues: Mutex<HashMap<u32, PutQueue>>,
     /// How many there are. The thread that moves the serving channel on changes and reads it, so it is relaxed.
     count: AtomicUsize,
     /// The serving worker's, from before peers know its address.
     receiver: OnceLock<Receiver>,
 }
 
-/// What waits behind a put of one PE.
+/// Questions that wait behind a put of one PE.
 #[derive(Default)]
-struct Queue {
+struct PutQueue {
     held: VecDeque<HeldQuestion>,
     /// The put could not be received, so nothing behind it is ever executed.
     lost: bool,
