@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 
-use object::elf::{DT_NEEDED, FileHeader64};
+use object::elf::{DT_NEEDED, FileHeader64, SHT_DYNSYM, STB_GLOBAL};
 use object::read::ReadCache;
-use object::read::elf::{Dyn, FileHeader, SectionHeader, SectionTable};
+use object::read::elf::{Dyn, FileHeader, SectionHeader, SectionTable, Sym};
 use object::{Endianness, ReadRef};
 use oxshmem_base::Error;
 
@@ -63,6 +63,77 @@ fn section_holds(program: &Path, name: &[u8], holds: impl Fn(&[u8]) -> bool) -> 
     content.is_some_and(holds)
 }
 
+/// Functions of the C library that our library calls, as far as their names are words that a program may use. The dynamic linker looks for
+/// each in the program first, as it does for every library. Programs replace functions for memory (`malloc`, `memcpy`) on purpose, so
+/// these are not here.
+const CALLED: [&str; 46] = [
+    "abort",
+    "bind",
+    "close",
+    "closedir",
+    "connect",
+    "exit",
+    "fcntl",
+    "fflush",
+    "flock",
+    "fstat",
+    "getenv",
+    "getpid",
+    "getppid",
+    "getrandom",
+    "gettid",
+    "ioctl",
+    "kill",
+    "listen",
+    "lseek",
+    "madvise",
+    "mkdir",
+    "mmap",
+    "mprotect",
+    "munmap",
+    "open",
+    "opendir",
+    "pause",
+    "poll",
+    "ppoll",
+    "pread",
+    "pwrite",
+    "read",
+    "readlink",
+    "realpath",
+    "recv",
+    "recvmsg",
+    "send",
+    "sendmsg",
+    "setenv",
+    "sigaction",
+    "signal",
+    "socket",
+    "syscall",
+    "sysconf",
+    "write",
+    "writev",
+];
+
+/// The [`CALLED`] functions whose place a function or a variable of the program takes, if it is linked with our library: shells have such
+/// functions, too.
+pub(crate) fn taken(program: &Path) -> Vec<&'static str> {
+    let is_ours = needed(program).is_some_and(|needed| needed.iter().any(|name| name.starts_with("liboxshmem.so")));
+    let names = exported(program).filter(|_| is_ours).unwrap_or_default();
+    CALLED.into_iter().filter(|called| names.iter().any(|name| name == called)).collect()
+}
+
+/// The names that a program defines for the libraries of its process. Weak ones are left out: the runtime of a sanitizer in the program takes
+/// functions of the C library rightly, by weak names.
+fn exported(program: &Path) -> Option<Vec<String>> {
+    let file = ReadCache::new(File::open(program).ok()?);
+    let (endian, sections) = sections(&file)?;
+    let symbols = sections.symbols(endian, &file, SHT_DYNSYM).ok()?;
+    let defined = symbols.iter().filter(|symbol| !symbol.is_undefined(endian) && symbol.st_bind() == STB_GLOBAL);
+    let name = |symbol: &_| symbols.symbol_name(endian, symbol).ok();
+    Some(defined.filter_map(name).map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
 type Sections<'data, R> = (Endianness, SectionTable<'data, FileHeader64<Endianness>, R>);
 
 fn sections<'data, R: ReadRef<'data>>(file: R) -> Option<Sections<'data, R>> {
@@ -73,7 +144,42 @@ fn sections<'data, R: ReadRef<'data>>(file: R) -> Option<Sections<'data, R>> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
+    use oxshmem_os::library;
+    use oxshmem_test_folder::TestFolder;
+
     use super::*;
+
+    #[test]
+    fn names_that_a_program_takes_from_the_c_library_are_told() {
+        let folder = TestFolder::new("taken");
+        let cc = |arguments: &[&str]| {
+            let built = Command::new("cc").current_dir(&*folder).args(arguments).status();
+            assert!(built.expect("a compiler").success(), "{arguments:?}");
+        };
+        folder.write("library.c", "int shmem_my_pe(void) { return 0; }\n");
+        cc(&["-shared", "-fPIC", "-Wl,-soname,liboxshmem.so.1", "library.c", "-o", "liboxshmem.so.1"]);
+        let made_with = |text: &str, library: &[&str]| {
+            folder.write("main.c", format!("{text}\nint main(void) {{ return 0; }}\n"));
+            let options = ["-Wno-builtin-declaration-mismatch", "-rdynamic", "main.c", "-o", "main"];
+            cc(&[&options[..], library].concat());
+            taken(&folder.join("main"))
+        };
+        let taken_by = |text: &str| made_with(text, &["-L.", "-Wl,--no-as-needed", "-l:liboxshmem.so.1"]);
+        assert!(made_with("int write(void) { return 1; }", &[]).is_empty());
+        assert_eq!(taken_by("int write(void) { return 1; }\nlong read[3];\nint ready;"), ["read", "write"]);
+        assert!(taken_by("static int read(void) { return 1; }\nint (*used)(void) = read;").is_empty());
+        assert!(taken_by("__attribute__((weak)) int read(void) { return 1; }").is_empty());
+    }
+
+    #[test]
+    fn all_names_that_may_be_taken_are_functions_of_the_c_library() {
+        for name in CALLED {
+            let name = std::ffi::CString::new(name).expect("a name");
+            assert!(library::of_any(&name).is_some(), "{name:?}");
+        }
+    }
 
     #[test]
     fn a_program_says_what_it_needs() {
@@ -86,7 +192,7 @@ mod tests {
     #[test]
     fn what_is_no_program_needs_nothing() {
         for path in [Path::new(file!()), Path::new("/nowhere")] {
-            assert!(needed(path).is_none() && !holds_rust(path), "{}", path.display());
+            assert!(needed(path).is_none() && !holds_rust(path) && taken(path).is_empty(), "{}", path.display());
         }
     }
 }

@@ -38,8 +38,32 @@ pub(crate) fn check_level(level: Option<&OsStr>) -> u32 {
 /// The level of `SHMEM_CHECK` that finds destroyed handles, transfers beyond a block, and stores around blocks.
 const THOROUGH: u32 = 3;
 
-/// Advice after a PE has crashed in a job whose calls are checked at this level. `fortran`: a program of the job is written in it.
-pub(crate) fn advice(status: ExitStatus, in_job: bool, level: u32, fortran: bool) -> String {
+/// Facts about a job of which a PE has crashed.
+#[derive(Clone, Copy)]
+pub(crate) struct CrashedJob<'a> {
+    /// Whether the PE had joined the job.
+    pub(crate) in_job: bool,
+    /// The level at which calls are checked.
+    pub(crate) level: u32,
+    /// Whether a program of the job is written in Fortran.
+    pub(crate) fortran: bool,
+    /// Functions of the C library whose names a program of the job has taken.
+    pub(crate) taken: &'a [&'static str],
+}
+
+/// The signals that tell of a crash.
+const CRASHES: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT];
+
+/// Advice after a PE has crashed.
+pub(crate) fn advice(status: ExitStatus, job: CrashedJob<'_>) -> String {
+    let CrashedJob { in_job, level, fortran, taken } = job;
+    if !taken.is_empty() && status.signal().is_some_and(|signal| CRASHES.contains(&signal)) {
+        let names = taken.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        return format!(
+            "\n  to fix:  rename what the program itself calls {names}, or make it static: the library calls that in the place of the C \
+             library's function. Otherwise let a debugger show where: {DEBUGGER}"
+        );
+    }
     let is_checked = level >= THOROUGH;
     // The first remedy, and what a higher level would find. Checks of all calls have found nothing that can be said of an address.
     let (first, found) = match status.signal() {
@@ -137,6 +161,25 @@ pub(crate) fn name(signal: i32) -> String {
 mod tests {
     use super::*;
 
+    fn after(status: ExitStatus, in_job: bool, level: u32, fortran: bool) -> String {
+        advice(status, CrashedJob { in_job, level, fortran, taken: &[] })
+    }
+
+    #[test]
+    fn names_taken_from_the_c_library_are_the_first_suspects_of_a_crash() {
+        for in_job in [false, true] {
+            let job = CrashedJob { in_job, level: 1, fortran: false, taken: &["read", "write"] };
+            let of = |signal| advice(ExitStatus::from_raw(signal), job);
+            let said = of(libc::SIGSEGV);
+            assert!(
+                said.starts_with("\n  to fix:  rename what the program itself calls `read`, `write`, or make"),
+                "{said}"
+            );
+            assert!(said.contains("Otherwise let a debugger") && !said.contains("local array"), "{said}");
+            assert_eq!(of(libc::SIGKILL) + &of(3 << 8), "");
+        }
+    }
+
     #[test]
     fn codes_follow_the_shell() {
         assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
@@ -146,19 +189,19 @@ mod tests {
         assert_eq!(manner(ExitStatus::from_raw(3 << 8), None), "exited with status 3");
         assert_eq!(name(40), "signal 40");
         let crash = ExitStatus::from_raw(libc::SIGSEGV);
-        assert!([0, 1, 2].iter().all(|level| advice(crash, true, *level, false).contains("NULL; SHMEM_CHECK=3 names")));
-        assert!(advice(crash, true, 3, false).starts_with("\n  to fix:  let a debugger show where: oshrun"));
-        assert!(advice(crash, true, 3, false).ends_with("of a Python program `python -X faulthandler` names the line"));
-        assert!(advice(crash, true, 3, true).contains("to fix:  count the arguments"));
-        assert!(advice(crash, true, 3, true).contains(" SHPALLOC. Otherwise let a debugger"));
-        assert!(advice(crash, true, 1, true).contains(" SHPALLOC; SHMEM_CHECK=3 names"));
-        assert!(advice(crash, false, 3, false).contains("make it static or allocate it. Otherwise let a debugger"));
+        assert!([0, 1, 2].iter().all(|level| after(crash, true, *level, false).contains("NULL; SHMEM_CHECK=3 names")));
+        assert!(after(crash, true, 3, false).starts_with("\n  to fix:  let a debugger show where: oshrun"));
+        assert!(after(crash, true, 3, false).ends_with("of a Python program `python -X faulthandler` names the line"));
+        assert!(after(crash, true, 3, true).contains("to fix:  count the arguments"));
+        assert!(after(crash, true, 3, true).contains(" SHPALLOC. Otherwise let a debugger"));
+        assert!(after(crash, true, 1, true).contains(" SHPALLOC; SHMEM_CHECK=3 names"));
+        assert!(after(crash, false, 3, false).contains("make it static or allocate it. Otherwise let a debugger"));
         let [abort, kill, divided] = [libc::SIGABRT, libc::SIGKILL, libc::SIGFPE].map(ExitStatus::from_raw);
-        assert!(advice(abort, true, 1, false).contains("never by free; if it speaks of a double free, SHMEM_CHECK=3"));
-        assert!(advice(abort, true, 3, false).contains("never by free. Otherwise let a debugger"));
-        assert!(advice(divided, true, 1, false).contains("divided by 0"));
-        assert!(advice(divided, true, 1, true).contains("declare SHMEM_N_PES INTEGER"));
-        assert_eq!(advice(abort, false, 1, false) + &advice(kill, true, 1, false), "");
+        assert!(after(abort, true, 1, false).contains("never by free; if it speaks of a double free, SHMEM_CHECK=3"));
+        assert!(after(abort, true, 3, false).contains("never by free. Otherwise let a debugger"));
+        assert!(after(divided, true, 1, false).contains("divided by 0"));
+        assert!(after(divided, true, 1, true).contains("declare SHMEM_N_PES INTEGER"));
+        assert_eq!(after(abort, false, 1, false) + &after(kill, true, 1, false), "");
         let levels = ["0", "1", " 1", "2", "3", "high"].map(|level| check_level(Some(OsStr::new(level))));
         assert_eq!((levels, check_level(None)), ([0, 1, 1, 2, 3, 1], 1));
     }

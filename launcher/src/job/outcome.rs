@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use super::{LOST, RunningJob};
 use crate::link::frame::AgentOrder;
 use crate::pmi::PmiStage;
 use crate::signals::SignalWish;
+use crate::verdict::CrashedJob;
 use crate::{linked, program, say, say_behind, verdict};
 
 /// How long other PEs may outlive one that did not finalize before a note says so.
@@ -128,7 +130,9 @@ impl RunningJob {
                 let (manner, others) = (verdict::manner(status, shortage), verdict::stopped(self.roster.running()));
                 let in_job = matches!(stage, PmiStage::Joined | PmiStage::Waiting);
                 let level = verdict::check_level(self.plan().values("SHMEM_CHECK").last().as_deref());
-                let advice = verdict::advice(status, in_job, level, self.has_fortran());
+                let taken = self.taken_names();
+                let job = CrashedJob { in_job, level, fortran: self.has_fortran(), taken: &taken };
+                let advice = verdict::advice(status, job);
                 let name = self.roster.named(pe);
                 self.fail(code, format!("{name} {manner}{others}; exit {code}{advice}"), SHORT_GRACE);
             }
@@ -146,11 +150,25 @@ impl RunningJob {
 
     /// Whether a program of the job is linked with gfortran's library, as far as its file can be read here.
     fn has_fortran(&self) -> bool {
-        self.plan().programs.iter().any(|of| {
-            let file = program::resolve(&of.command[0], of.wdir.as_deref(), self.description.path.as_deref());
-            let needed = file.ok().and_then(|file| linked::needed(&file)).unwrap_or_default();
+        self.files().any(|file| {
+            let needed = linked::needed(&file).unwrap_or_default();
             needed.iter().any(|name| name.starts_with("libgfortran."))
         })
+    }
+
+    /// Functions of the C library whose names a program of the job has taken.
+    fn taken_names(&self) -> Vec<&'static str> {
+        let taken: BTreeSet<_> = self.files().flat_map(|file| linked::taken(&file)).collect();
+        taken.into_iter().collect()
+    }
+
+    /// The files of the job's programs that are there on this host.
+    fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let path = self.description.path.as_deref();
+        self.plan()
+            .programs
+            .iter()
+            .filter_map(move |of| program::resolve(&of.command[0], of.wdir.as_deref(), path).ok())
     }
 
     /// A PE has ended that was to end. If the user ends the job, the first PE that does not end well decides.
