@@ -10,6 +10,7 @@ pub(crate) mod direct;
 pub(crate) mod facts;
 pub(crate) mod guard;
 pub(crate) mod heap;
+mod helgrind;
 mod huge_pages;
 pub(crate) mod node_limits;
 pub(crate) mod windows;

@@ -16,7 +16,7 @@ use crate::memory::control::{self, ControlBlock};
 use crate::memory::default_heap_size::share_of_memory;
 use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable, widths_of};
 use crate::memory::heap::{HeapSize, SymmetricHeap};
-use crate::memory::{collected, huge_pages};
+use crate::memory::{collected, helgrind, huge_pages};
 
 use crate::memory::direct::FAST;
 use crate::network::neighbours::Quarters;
@@ -99,6 +99,7 @@ pub(crate) fn open(
     settings: &Settings,
 ) -> Result<(Windows, SymmetricHeap, Circle), Error> {
     let (members, me) = (job.node().members.len(), job.node().my_index);
+    helgrind::refuse(std::env::var_os("LD_PRELOAD").as_deref(), members)?;
     let region = statics::region().ok();
     let (gathered, claims) = exchange(job, epoch, settings, own_parcel(region)?)?;
     let facts = facts_of(job, &gathered.of)?;
