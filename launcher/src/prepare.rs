@@ -223,13 +223,10 @@ impl Prepared {
                 format!("raise the limit, or start at most {} PEs on a host", left.saturating_sub(1)),
             );
         }
-        match process::processes() {
-            Some(limit) if limit < pes + 2 => refused(
-                "the limit of processes is too low for the PEs of this host",
-                format!("{pes} PEs and oshrun are {} processes, and the limit is {limit} (ulimit -u)", pes + 2),
-                format!("raise the limit, or start at most {} PEs on a host", limit.saturating_sub(2)),
-            ),
-            _ => Ok(()),
+        let is_alone = self.plan().nodes <= 1 && self.description.host_pes.len() == 1;
+        match process::processes().and_then(|limit| beyond_processes(pes, is_alone, limit)) {
+            Some((why, fix)) => refused("the limit of processes is too low for the PEs of this host", why, fix),
+            None => Ok(()),
         }
     }
 
@@ -286,6 +283,32 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Unusable {
     (2, error.fix("name a directory of your own, on every host: oshrun --output-dir=DIR"))
 }
 
+/// Threads of this process and the guardian, which count among the processes of a user.
+const OWN_PROCESSES: u64 = 4;
+/// The most that a PE counts among them on several nodes: itself, the thread that serves peers, and one of the network's library.
+const BETWEEN_NODES: u64 = 3;
+
+/// Why a user who may have `limit` processes cannot have the PEs of this host, and what to do. Threads of the network do not decide: the
+/// programs may have none.
+fn beyond_processes(pes: u64, is_alone: bool, limit: u64) -> Option<(String, String)> {
+    let least = pes + OWN_PROCESSES;
+    if limit >= least {
+        return None;
+    }
+    let (each, threads) =
+        if is_alone { (1, "") } else { (BETWEEN_NODES, " and, on several nodes, for one or two threads of each PE") };
+    let enough = pes * each + OWN_PROCESSES;
+    Some((
+        format!(
+            "{pes} PEs, a guardian and 3 threads of oshrun are {least} processes, and the limit is {limit} (ulimit -u)"
+        ),
+        format!(
+            "raise the limit: {enough} and those of your other programs are enough for these{threads}; or start at most {} on a host",
+            counted_as((limit.saturating_sub(OWN_PROCESSES) / each) as usize, "PE")
+        ),
+    ))
+}
+
 /// The number of PEs that are started even if the limit of open files looks too low for them.
 const SOME_PES: u64 = 200;
 /// Files of this process itself.
@@ -320,6 +343,19 @@ fn unstartable(error: std::io::Error, wdir: Option<&Path>, pes: u32, files: u64)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn guardian_and_threads_count_among_the_processes_of_a_user() {
+        assert_eq!((beyond_processes(2, true, 6), beyond_processes(2, false, 6)), (None, None));
+        let (why, fix) = beyond_processes(2, true, 5).expect("one is missing");
+        assert!(
+            why.starts_with("2 PEs, a guardian and 3 threads of oshrun are 6 processes, and the limit is 5"),
+            "{why}"
+        );
+        assert!(fix.contains("raise the limit: 6 and") && fix.ends_with("at most 1 PE on a host"), "{fix}");
+        let (_, fix) = beyond_processes(20, false, 16).expect("8 are missing");
+        assert!(fix.contains("raise the limit: 64 and") && fix.ends_with("at most 4 PEs on a host"), "{fix}");
+    }
 
     #[test]
     fn agents_below_count_among_the_files_of_a_host() {

@@ -10,6 +10,7 @@
 //! backs off once more, which costs time only: whatever is served has its own lock. `closed` is stored with release before the
 //! thread is unparked and woken, and loaded with acquire before each turn; joining the thread orders everything else.
 
+use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -167,7 +168,7 @@ impl ProgressThread {
         let (closed, driven) = (self.closed.clone(), drive.clone());
         let build = || thread::Builder::new().name("oxshmem-network".into()).spawn(move || run(&*driven, &closed));
         let thread = signals::keeping_signals(build);
-        let thread = thread.map_err(|e| Error::new("the thread that serves peers cannot be started").because(e))?;
+        let thread = thread.map_err(|error| unstarted(&error))?;
         *self.running.lock() = Some((drive, thread));
         Ok(())
     }
@@ -191,6 +192,18 @@ impl ProgressThread {
 impl Drop for ProgressThread {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// Why there is no thread. The kernel says of a limit only that the caller may try again.
+fn unstarted(error: &io::Error) -> Error {
+    let said = Error::new("the thread that serves peers cannot be started").because(error);
+    match error.kind() {
+        io::ErrorKind::WouldBlock => said.fix(
+            "raise the limit of processes and threads (ulimit -u, or pids.max of the control group), or run fewer PEs on a \
+             host: on several nodes each has one or two threads besides its own",
+        ),
+        _ => said,
     }
 }
 
@@ -240,6 +253,13 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
+
+    #[test]
+    fn a_limit_of_threads_is_named_with_what_to_do() {
+        let said = |kind: io::ErrorKind| unstarted(&kind.into()).to_string();
+        assert!(said(io::ErrorKind::WouldBlock).contains("ulimit -u, or pids.max"));
+        assert!(!said(io::ErrorKind::InvalidInput).contains("to fix"));
+    }
 
     /// Counts what the thread does.
     #[derive(Default)]
