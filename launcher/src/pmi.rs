@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use oxshmem_bootstrap::LEAVES;
 use oxshmem_bootstrap::pmi1::{LIMITS, PROCESS_MAPPING, Reply, Request};
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,8 @@ pub(crate) enum JobEffect {
     Release,
     /// End the job with this status.
     Abort(i32),
+    /// There is nothing to do, and no answer.
+    Nothing,
 }
 
 /// How far a PE has come in the protocol.
@@ -27,6 +30,8 @@ pub(crate) enum PmiStage {
     Joined,
     /// It waits in a barrier.
     Waiting,
+    /// It is in its last `shmem_finalize`, or behind it.
+    Leaving,
     /// It has left properly.
     Finalized,
 }
@@ -129,6 +134,13 @@ impl PmiServer {
             }
             Request::Abort { status } => return JobEffect::Abort(status),
             Request::Here { .. } => Reply::Welcome(false),
+            Request::Other(command) if command == LEAVES => {
+                // A library of MPI may have left by the same wire.
+                if self.stages[pe] == PmiStage::Joined {
+                    self.stages[pe] = PmiStage::Leaving;
+                }
+                return JobEffect::Nothing;
+            }
             Request::Other(command) => Reply::Unsupported(command),
         })
     }
@@ -252,6 +264,22 @@ mod tests {
         assert_eq!(server.take_news(), []);
         assert_eq!(server.handle(0, get("c")), JobEffect::Answer(Reply::Get(Ok("3".into()))));
         assert_eq!(server.handle(0, Request::UniverseSize), JobEffect::Answer(Reply::UniverseSize(4)));
+    }
+
+    #[test]
+    fn a_pe_leaves_until_the_next_barrier() {
+        let mut server = PmiServer::new("s".into(), vec![0], 1, None);
+        let leave = |server: &mut PmiServer| {
+            assert_eq!(server.handle(0, Request::Other(LEAVES.into())), JobEffect::Nothing);
+            server.stage(0)
+        };
+        assert_eq!(leave(&mut server), PmiStage::Silent);
+        server.handle(0, Request::Init { version: 1, subversion: 1 });
+        assert_eq!(leave(&mut server), PmiStage::Leaving);
+        assert_eq!(server.handle(0, Request::BarrierIn), JobEffect::Release);
+        assert_eq!(server.stage(0), PmiStage::Joined);
+        server.handle(0, Request::Finalize);
+        assert_eq!(leave(&mut server), PmiStage::Finalized);
     }
 
     #[test]

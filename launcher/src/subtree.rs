@@ -271,6 +271,7 @@ impl Subtree {
     fn serve(&mut self, i: usize, request: Request) {
         match self.server.handle(i, request) {
             JobEffect::Answer(reply) => self.processes.answer(i, &reply),
+            JobEffect::Nothing => {}
             JobEffect::Wait => self.look_for_stuck_fence(),
             JobEffect::Release => self.take_part_in_fence(),
             JobEffect::Abort(status) => {

@@ -99,6 +99,16 @@ pub(crate) fn advice(status: ExitStatus, job: CrashedJob<'_>) -> String {
     format!("\n  to fix:  {first}{found}{otherwise}let a debugger show where: {DEBUGGER}")
 }
 
+/// Advice after a PE has crashed in its last `shmem_finalize` or behind it.
+pub(crate) fn advice_behind_finalize(status: ExitStatus) -> Option<String> {
+    matches!(status.signal(), Some(libc::SIGSEGV | libc::SIGBUS)).then(|| {
+        format!(
+            "\n  to fix:  it was in shmem_finalize or behind it, and perhaps a thread still called the library, or used its memory: end \
+             such threads before. Otherwise let a debugger show where: {DEBUGGER}"
+        )
+    })
+}
+
 /// The findings of `SHMEM_CHECK` that explain a load or a store at a wrong address.
 const BAD_ACCESS: &str =
     "; SHMEM_CHECK=3 names destroyed teams and contexts, transfers beyond a block, and stores around blocks";
@@ -178,6 +188,13 @@ mod tests {
             assert!(said.contains("Otherwise let a debugger") && !said.contains("local array"), "{said}");
             assert_eq!(of(libc::SIGKILL) + &of(3 << 8), "");
         }
+    }
+
+    #[test]
+    fn a_crash_behind_finalize_speaks_of_threads() {
+        let of = |signal| advice_behind_finalize(ExitStatus::from_raw(signal));
+        assert!(of(libc::SIGSEGV).is_some_and(|said| said.contains("perhaps a thread still called the library")));
+        assert_eq!((of(libc::SIGABRT), of(3 << 8)), (None, None));
     }
 
     #[test]

@@ -41,4 +41,6 @@ int main(int argc, char **argv)
         raise(SIGSEGV);
     shmem_barrier_all();
     shmem_finalize();
+    if (!strcmp(name, "crash behind"))
+        raise(SIGSEGV);
 }

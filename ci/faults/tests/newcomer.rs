@@ -96,6 +96,15 @@ fn fault_N4_a_crash_names_the_check_that_may_find_its_reason() {
 }
 
 #[test]
+fn fault_N4_a_crash_behind_finalize_speaks_of_threads() {
+    for options in ["-n 2", "-n 2 --nodes 2"] {
+        let words = ["was in shmem_finalize or behind it", "perhaps a thread still called the library"];
+        let ended = Job::new(options).run(&NEWCOMER, ["crash behind"]).expect(139).says(&words);
+        assert!(!ended.stderr.contains("shmem_malloc"), "{ended}");
+    }
+}
+
+#[test]
 fn fault_N5_options_behind_the_program_are_noted() {
     let words = ["note: one PE runs, and -n 4 goes to ", "options of oshrun stand before the program, `oshrun -n 4 "];
     Job::new("").run(&NEWCOMER, ["-n", "4"]).expect(0).says(&words);

@@ -22,6 +22,9 @@ pub struct Membership {
 /// The beginning of the names that `oshrun` gives its jobs. A variable would not tell: launchers that are started inside a job hand it on.
 pub const OUR_JOBS: &str = "oxshmem_";
 
+/// A command beyond PMI-1, which `oshrun` takes without an answer: the process is in its last `shmem_finalize`, and has met all others.
+pub const LEAVES: &str = "oxshmem_leaves";
+
 impl Membership {
     /// Finds the job of this process: a process manager if one answers, else this process is a job of its own, unless
     /// the environment says otherwise.
@@ -109,6 +112,11 @@ impl Membership {
         process::flush_output();
         self.manager.abort(status, message);
         process::end(status)
+    }
+
+    /// Tells `oshrun`, which then has other advice for a crash, that this process gives up the memory of the job. The next fence takes it back.
+    pub fn leaves(&self) {
+        self.manager.leaves();
     }
 
     /// Tells the launcher that this PE ends properly. For the exit of the process: there is no return into the job.

@@ -31,7 +31,7 @@ mod test;
 mod wire;
 pub mod wireup;
 
-pub use job::{Membership, OUR_JOBS};
+pub use job::{LEAVES, Membership, OUR_JOBS};
 pub use manager::{Found, Manager};
 pub use mapping::{nodes_of as nodes_of_mapping, of_nodes as process_mapping_of, vector as process_mapping};
 pub use node::{Circle, Gathered, OwnNode, Parcel};

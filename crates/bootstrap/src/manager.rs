@@ -46,6 +46,9 @@ pub trait Manager: fmt::Debug + Send + Sync {
     /// Says that this process ends properly.
     fn finalize(&self);
 
+    /// Says that this process gives up the memory of the job, to a manager that wants to know.
+    fn leaves(&self) {}
+
     /// Whether the programs that this process starts may speak to the manager in its place. A wire that no other program finds has nothing
     /// to do here.
     fn hand_on(&self, _to_programs: bool) {}

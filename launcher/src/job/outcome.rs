@@ -122,21 +122,24 @@ impl RunningJob {
             Some((signal, _)) if by(signal) => self.ended_by_signal(signal),
             // All PEs leave the job together, so the others are about to end, too.
             _ if code != 0 && stage == PmiStage::Finalized => {
-                let manner = verdict::manner(status, shortage);
-                self.conclusion.decide(code, format!("{} {manner}; exit {code}", self.roster.named(pe)));
+                let (manner, advice) = (verdict::manner(status, shortage), verdict::advice_behind_finalize(status));
+                let advice = advice.unwrap_or_default();
+                self.conclusion.decide(code, format!("{} {manner}; exit {code}{advice}", self.roster.named(pe)));
                 self.turn(PhaseTurn::Linger { until: Instant::now() + LINGER });
             }
             _ if code != 0 => {
                 let (manner, others) = (verdict::manner(status, shortage), verdict::stopped(self.roster.running()));
-                let in_job = matches!(stage, PmiStage::Joined | PmiStage::Waiting);
+                let in_job = matches!(stage, PmiStage::Joined | PmiStage::Waiting | PmiStage::Leaving);
                 let level = verdict::check_level(self.plan().values("SHMEM_CHECK").last().as_deref());
                 let taken = self.taken_names();
                 let job = CrashedJob { in_job, level, fortran: self.has_fortran(), taken: &taken };
-                let advice = verdict::advice(status, job);
+                let leaves = Some(status).filter(|_| stage == PmiStage::Leaving);
+                let advice = leaves.and_then(verdict::advice_behind_finalize);
+                let advice = advice.unwrap_or_else(|| verdict::advice(status, job));
                 let name = self.roster.named(pe);
                 self.fail(code, format!("{name} {manner}{others}; exit {code}{advice}"), SHORT_GRACE);
             }
-            _ if stage == PmiStage::Joined => {
+            _ if matches!(stage, PmiStage::Joined | PmiStage::Leaving) => {
                 if self.deserter.is_none() {
                     self.deserter = Some(pe);
                     self.agenda.set(Due::Note, Instant::now() + NOTE_AFTER);

@@ -243,7 +243,7 @@ mod tests {
             (
                 any::<u32>(),
                 any::<i32>(),
-                prop_oneof![Just(PmiStage::Joined), Just(PmiStage::Finalized)],
+                prop_oneof![Just(PmiStage::Joined), Just(PmiStage::Leaving), Just(PmiStage::Finalized)],
                 any::<Option<String>>()
             )
                 .prop_map(|(pe, status, stage, shortage)| AgentReport::Ended {

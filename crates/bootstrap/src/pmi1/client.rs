@@ -3,6 +3,7 @@
 use oxshmem_base::Error;
 
 use super::{LIMITS, PROCESS_MAPPING, Reply, Request, WireLimits};
+use crate::job::{LEAVES, OUR_JOBS};
 use crate::manager::{Found, Manager};
 use crate::mapping;
 use crate::stream::Incoming;
@@ -149,6 +150,12 @@ impl Manager for Pmi1Client {
     fn finalize(&self) {
         // The process is leaving; a launcher that is already gone changes nothing.
         let _ = self.wire.try_ask(Request::Finalize.encode().as_bytes(), next);
+    }
+
+    fn leaves(&self) {
+        if self.space.starts_with(OUR_JOBS) {
+            self.wire.tell(Request::Other(LEAVES.into()).encode().as_bytes());
+        }
     }
 
     fn hand_on(&self, to_programs: bool) {

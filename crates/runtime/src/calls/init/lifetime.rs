@@ -241,7 +241,8 @@ pub(crate) fn finalize(call: &'static str, others: OtherCalls) {
 /// Frees everything that `begin` made. The caller has synchronised the world.
 fn end(others: OtherCalls) {
     ENDS_AT_EXIT.store(false, Relaxed);
-    if network::is_open() {
+    let has_network = network::is_open();
+    if has_network {
         deadlock::end();
         // The messages of the last synchronisation must arrive, and be acknowledged, before any PE stops serving.
         ContextHandle::default_context().quiet("shmem_finalize");
@@ -251,6 +252,11 @@ fn end(others: OtherCalls) {
         if let Some(Err(error)) = met {
             errors::fail(&error);
         }
+    }
+    if let Some(job) = job::joined() {
+        job.leaves();
+    }
+    if has_network {
         connect::close(others);
     }
     if let Some(job) = job::joined() {
