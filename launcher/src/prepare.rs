@@ -298,14 +298,15 @@ fn beyond_processes(pes: u64, is_alone: bool, limit: u64) -> Option<(String, Str
     let (each, threads) =
         if is_alone { (1, "") } else { (BETWEEN_NODES, " and, on several nodes, for one or two threads of each PE") };
     let enough = pes * each + OWN_PROCESSES;
+    let fewer = match limit.saturating_sub(OWN_PROCESSES) / each {
+        0 => String::new(),
+        fit => format!("; or start at most {} on a host", counted_as(fit as usize, "PE")),
+    };
     Some((
         format!(
             "{pes} PEs, a guardian and 3 threads of oshrun are {least} processes, and the limit is {limit} (ulimit -u)"
         ),
-        format!(
-            "raise the limit: {enough} and those of your other programs are enough for these{threads}; or start at most {} on a host",
-            counted_as((limit.saturating_sub(OWN_PROCESSES) / each) as usize, "PE")
-        ),
+        format!("raise the limit: {enough} and those of your other programs are enough for these{threads}{fewer}"),
     ))
 }
 
@@ -353,6 +354,8 @@ mod tests {
             "{why}"
         );
         assert!(fix.contains("raise the limit: 6 and") && fix.ends_with("at most 1 PE on a host"), "{fix}");
+        let (_, fix) = beyond_processes(2, false, 5).expect("one is missing");
+        assert!(fix.contains("raise the limit: 10 and") && fix.ends_with("one or two threads of each PE"), "{fix}");
         let (_, fix) = beyond_processes(20, false, 16).expect("8 are missing");
         assert!(fix.contains("raise the limit: 64 and") && fix.ends_with("at most 4 PEs on a host"), "{fix}");
     }
