@@ -6,7 +6,7 @@ use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_os::{library, process};
 
-use crate::manager::Manager;
+use crate::manager::{Manager, OUR_JOBS};
 use crate::node::{self, OwnNode};
 use crate::places::NodeMap;
 use crate::{find, published, wire};
@@ -18,12 +18,6 @@ pub struct Membership {
     places: NodeMap,
     node: OwnNode,
 }
-
-/// The beginning of the names that `oshrun` gives its jobs. A variable would not tell: launchers that are started inside a job hand it on.
-pub const OUR_JOBS: &str = "oxshmem_";
-
-/// A command beyond PMI-1, which `oshrun` takes without an answer: the process is in its last `shmem_finalize`, and has met all others.
-pub const LEAVES: &str = "oxshmem_leaves";
 
 impl Membership {
     /// Finds the job of this process: a process manager if one answers, else this process is a job of its own, unless

@@ -31,8 +31,8 @@ mod test;
 mod wire;
 pub mod wireup;
 
-pub use job::{LEAVES, Membership, OUR_JOBS};
-pub use manager::{Found, Manager};
+pub use job::Membership;
+pub use manager::{Found, LEAVES, Manager, OUR_JOBS};
 pub use mapping::{nodes_of as nodes_of_mapping, of_nodes as process_mapping_of, vector as process_mapping};
 pub use node::{Circle, Gathered, OwnNode, Parcel};
 pub use places::NodeMap;

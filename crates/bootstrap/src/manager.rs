@@ -6,6 +6,12 @@ use std::fmt;
 use oxshmem_base::Error;
 use parking_lot::Mutex;
 
+/// The beginning of the names that `oshrun` gives its jobs. A variable would not tell: launchers that are started inside a job hand it on.
+pub const OUR_JOBS: &str = "oxshmem_";
+
+/// A command beyond PMI-1, which `oshrun` takes without an answer: the process is in its last `shmem_finalize`, and has met all others.
+pub const LEAVES: &str = "oxshmem_leaves";
+
 /// A process manager as one process of its job sees it.
 ///
 /// Errors of these calls are the end of the job: a manager that does not do them cannot start one. If the manager is

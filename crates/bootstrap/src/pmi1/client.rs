@@ -3,8 +3,7 @@
 use oxshmem_base::Error;
 
 use super::{LIMITS, PROCESS_MAPPING, Reply, Request, WireLimits};
-use crate::job::{LEAVES, OUR_JOBS};
-use crate::manager::{Found, Manager};
+use crate::manager::{Found, LEAVES, Manager, OUR_JOBS};
 use crate::mapping;
 use crate::stream::Incoming;
 use crate::wire::{Next, PmiSocket, confused};
