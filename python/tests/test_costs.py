@@ -13,6 +13,15 @@ ME, PES = shmem.my_pe(), shmem.n_pes()
 NEXT = (ME + 1) % PES
 
 
+def run_under(install: Callable[[Any], None], before: Any, hook: Callable[[FrameType, str, Any], Any], call: Callable[[], Any]) -> None:
+    """Calls while Python tells `hook` what it runs."""
+    install(hook)
+    try:
+        call()
+    finally:
+        install(before)
+
+
 def instructions(call: Callable[[], Any]) -> int:
     """The instructions that Python takes for a call. Those of the part in C and of numpy's are none."""
     count = 0
@@ -24,12 +33,7 @@ def instructions(call: Callable[[], Any]) -> int:
         return note
 
     call()  # the first call looks routines up
-    before = sys.gettrace()
-    sys.settrace(note)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
+    run_under(sys.settrace, sys.gettrace(), note, call)
     return count
 
 
@@ -41,12 +45,7 @@ def functions(call: Callable[[], Any]) -> int:
         nonlocal count
         count += event == "call"
 
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(before)
+    run_under(sys.setprofile, sys.getprofile(), note, call)
     return count
 
 

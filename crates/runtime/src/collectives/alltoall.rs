@@ -235,9 +235,10 @@ impl StridedPieces<'_> {
             if self.held + bytes > self.memory.capacity() {
                 self.spread();
             }
+            assert!(self.held + bytes <= self.memory.capacity(), "a piece has no room behind those that are under way");
             let from = theirs.wrapping_add(first * source_apart);
             let at = self.held;
-            // SAFETY: the memory has room for the piece behind those that are under way, and stays where it is until all is fetched.
+            // SAFETY: the memory has room for the piece, as was just asserted, and stays where it is until all is fetched.
             unsafe { self.call.fetch(member, from, self.memory.as_mut_ptr().add(at), bytes) };
             self.pieces.push(StridedPiece { member, first, n, at });
             self.held += bytes;

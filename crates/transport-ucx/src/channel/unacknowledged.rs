@@ -11,8 +11,8 @@ use super::{COPIED, Channel, Issued};
 use crate::peers::Directory;
 
 /// Longest piece that goes through UCX's buffers: two segments of TCP's. The target takes one to its place while the next one travels.
-/// Broadcasts between two nodes of one machine, over `ucx:tcp`, one after the other: of 1 MiB 235 us by one rendezvous, 215 in pieces of
-/// 128 KiB, 190 in pieces of 256 KiB, 280 in pieces of 512 KiB; maxima of 1 MiB 420, 330, 320 and 330.
+/// Broadcasts between two nodes of one machine, over `ucx:tcp`, one after the other: of 1 MiB 156 us by one rendezvous, 181 in pieces of
+/// 128 KiB, 151 in pieces of 256 KiB, 154 in pieces of 512 KiB; maxima of 1 MiB 276, 235, 234 and 244.
 pub(super) const PIECE: usize = 256 << 10;
 
 /// Longest put that goes in such pieces. Of a longer one more is under way than the caches hold, and a copy at the target costs more than
