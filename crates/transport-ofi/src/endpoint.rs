@@ -19,11 +19,11 @@ use oxshmem_transport::{Account, FoundPiece, Losses, NotIssued, Region, Remote, 
 
 use crate::address::RailAddress;
 use crate::delivery::Delivery;
-use crate::library::with_cause_here;
+use crate::library::{longest_eager, with_cause_here};
 use crate::objects::{Depth, Objects};
 use crate::peers::KnownPeers;
 use crate::registered::{EVERYTHING, OwnMemory, Registration};
-use crate::slots::{LONG_ROOM, OperationSlot, OperationSlots, ROOM, SlotUse, context};
+use crate::slots::{OperationSlot, OperationSlots, ROOM, SlotUse, context, message_room};
 use crate::windows::Windows;
 
 use datagrams::Datagrams;
@@ -86,7 +86,8 @@ impl Endpoint {
     /// The endpoint of these objects; one that receives nothing is a further rail's.
     pub(crate) fn new(mut objects: Objects, pes: u32, depth: Depth) -> Result<Self, Error> {
         let Depth { issued, kept, receives } = depth;
-        let room = if objects.info.endpoint().card || receives == 0 { ROOM } else { LONG_ROOM };
+        let kind = objects.info.endpoint();
+        let room = if kind.card || receives == 0 { ROOM } else { message_room(&kind.provider, longest_eager()) };
         let mut slots = OperationSlots::new(issued + receives, kept, room);
         let local = objects.mr_mode() & fi::FI_MR_LOCAL != 0;
         let (bytes, len) = slots.bytes();

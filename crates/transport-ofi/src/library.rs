@@ -6,9 +6,10 @@
 //! layers size their queues (for more than there are, some cards have no room). `FI_OFI_RXM_USE_SRX` makes the layer
 //! `ofi_rxm` receive in one place for all connections. Without it that layer gives each connection its own receives over verbs
 //! (6 MB a peer). It also follows a null pointer when a peer closes its connection while a message of it has not been looked at:
-//! it takes the message, and gives the room back to the endpoint that it has just freed. Peers that end a job do that. Each of the
-//! three is set only if the user has not set it, and only while the process has one thread: changing the environment is not safe
-//! otherwise, and then nothing is changed.
+//! it takes the message, and gives the room back to the endpoint that it has just freed. Peers that end a job do that.
+//! `FI_OFI_RXM_BUFFER_SIZE` is the longest message that this layer sends eagerly. Its own value, 16 KiB, has no room for the heads of a
+//! message with 16 KiB of data, and a longer message goes by rendezvous. Each of the four is set only if the user has not set it, and
+//! only while the process has one thread: changing the environment is not safe otherwise, and then nothing is changed.
 
 use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
@@ -19,6 +20,8 @@ use oxshmem_libfabric_sys::{Libfabric, VERSION};
 use oxshmem_os::{descriptors, process, signals};
 use oxshmem_transport::faulted;
 
+use crate::slots::LONG_ROOM;
+
 /// Providers that are used only if the user asks for them.
 const KEPT_OUT: &str = "^sockets,psm";
 
@@ -27,6 +30,12 @@ const PEERS: &str = "FI_UNIVERSE_SIZE";
 
 /// One place to receive for all connections. See the head of the file.
 const SHARED_RECEIVES: (&str, &str) = ("FI_OFI_RXM_USE_SRX", "1");
+
+/// The longest eager message of the layer `ofi_rxm`. See the head of the file.
+const EAGER: (&str, usize) = ("FI_OFI_RXM_BUFFER_SIZE", LONG_ROOM);
+
+/// The same where the variable is not set.
+const USUAL_EAGER: usize = 16 << 10;
 
 /// The number of peers that libfabric expects by itself.
 pub(crate) const USUAL_PEERS: u32 = 256;
@@ -38,6 +47,7 @@ pub(crate) fn library(pes: u32) -> Result<&'static Libfabric, Error> {
         .get_or_init(|| {
             process::set_variable_if_alone("FI_PROVIDER", KEPT_OUT);
             process::set_variable_if_alone(SHARED_RECEIVES.0, SHARED_RECEIVES.1);
+            process::set_variable_if_alone(EAGER.0, &EAGER.1.to_string());
             if (1..USUAL_PEERS).contains(&pes) {
                 process::set_variable_if_alone(PEERS, &pes.to_string());
             }
@@ -85,6 +95,16 @@ pub(crate) fn peers_are_known() -> bool {
     std::env::var_os(PEERS).is_some()
 }
 
+/// Bytes of the longest message that the layer `ofi_rxm` sends eagerly.
+pub(crate) fn longest_eager() -> usize {
+    eager_of(std::env::var(EAGER.0).ok().as_deref())
+}
+
+/// The same for this value of the variable. The layer's own value counts where it cannot read that.
+fn eager_of(variable: Option<&str>) -> usize {
+    variable.and_then(|bytes| bytes.trim().parse().ok()).unwrap_or(USUAL_EAGER)
+}
+
 /// The meaning of one of libfabric's answers; they are negative.
 pub(crate) fn meaning(library: &Libfabric, code: c_int) -> String {
     // SAFETY: any number has a meaning, which is a string that stays.
@@ -120,6 +140,7 @@ pub(crate) fn with_cause_here(error: Error, pe: u32, code: c_int) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slots::{ROOM, message_room};
 
     /// The list of libfabric 1.11 (Ubuntu 22.04) was "Function not implemented", with no word of its age.
     #[test]
@@ -131,6 +152,23 @@ mod tests {
         assert_eq!(accept(version(1, 11)), Err("the one here is 1.11, and 1.15 is needed".into()));
         let error = unusable(accept(version(1, 14)).expect_err("it is too old")).to_string();
         assert!(error.contains("1.14") && error.contains("install libfabric 1.15 or later"), "{error}");
+    }
+
+    #[test]
+    fn messages_are_no_longer_than_the_layer_sends_eagerly() {
+        let room = |variable: Option<&str>| message_room("tcp;ofi_rxm", eager_of(variable));
+        let ours = EAGER.1.to_string();
+        assert_eq!(room(Some(&ours)), LONG_ROOM);
+        for (variable, expected) in [
+            (None, USUAL_EAGER),
+            (Some("30001"), LONG_ROOM),
+            (Some(" 8197 "), 8192),
+            (Some("64"), ROOM),
+            (Some("8k"), USUAL_EAGER),
+        ] {
+            assert_eq!(room(variable), expected, "{variable:?}");
+        }
+        assert_eq!(message_room("tcp", USUAL_EAGER), LONG_ROOM);
     }
 
     /// The remedy was to look whether the other PE's node is alive.
