@@ -27,17 +27,18 @@ pub(crate) struct SimLane {
     awaited: Arc<Account>,
     /// Taken once for an operation, as by every provider.
     issuing: OperationLock<()>,
-    /// Fences so far, and those with the fences of puts. Relaxed: a thread orders its own operations.
+    /// Fences so far, and those with the fences of puts and of signals. Relaxed: a thread orders its own operations.
     era: AtomicU64,
     put_era: AtomicU64,
+    signal_era: AtomicU64,
 }
 
 impl SimLane {
     pub(crate) fn new(pe: Arc<Pe>) -> Self {
         let number = pe.queue.lock().new_lane();
-        let [era, put_era] = [0; 2].map(AtomicU64::new);
+        let [era, put_era, signal_era] = [0; 3].map(AtomicU64::new);
         let [account, awaited] = [(); 2].map(|()| Arc::default());
-        Self { pe, number, account, awaited, issuing: OperationLock::default(), era, put_era }
+        Self { pe, number, account, awaited, issuing: OperationLock::default(), era, put_era, signal_era }
     }
 
     /// Issues what `begin` puts into the queue, unless there is no room, or the network pretends that there is none.
@@ -72,8 +73,9 @@ impl SimLane {
     }
 
     fn place(&self, after: Option<u64>) -> LanePlace {
-        let [era, put_era] = [&self.era, &self.put_era].map(|counter| counter.load(Relaxed));
-        LanePlace { since: self.pe.arena().step.load(Relaxed), lane: self.number, era, put_era, after }
+        let eras = [&self.era, &self.put_era, &self.signal_era];
+        let [era, put_era, signal_era] = eras.map(|counter| counter.load(Relaxed));
+        LanePlace { since: self.pe.arena().step.load(Relaxed), lane: self.number, era, put_era, signal_era, after }
     }
 
     /// Adds an operation on `n` bytes to the queue, in parts as the network cuts them; an object is updated as a whole. A signal comes
@@ -208,14 +210,22 @@ unsafe impl Lane for SimLane {
 
     fn fence(&self) -> Result<(), Busy> {
         self.pe.step(StepKind::Act);
-        self.era.fetch_add(1, Relaxed);
-        self.put_era.fetch_add(1, Relaxed);
+        for era in [&self.era, &self.put_era, &self.signal_era] {
+            era.fetch_add(1, Relaxed);
+        }
         Ok(())
     }
 
     fn fence_puts(&self) -> Result<(), Busy> {
         self.pe.step(StepKind::Act);
         self.put_era.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    fn fence_signals(&self) -> Result<(), Busy> {
+        self.pe.step(StepKind::Act);
+        self.put_era.fetch_add(1, Relaxed);
+        self.signal_era.fetch_add(1, Relaxed);
         Ok(())
     }
 

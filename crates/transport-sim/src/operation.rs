@@ -34,6 +34,8 @@ pub(crate) struct LanePlace {
     pub(crate) era: u64,
     /// The fences and the fences of puts before it.
     pub(crate) put_era: u64,
+    /// The fences and the fences of signals before it.
+    pub(crate) signal_era: u64,
     /// The put whose data must land before this signal.
     pub(crate) after: Option<u64>,
 }
@@ -147,7 +149,7 @@ mod tests {
     #[test]
     fn the_story_calls_nonblocking_what_the_lane_knows_to_be_so() {
         let name = |action, is_awaited, after| {
-            let place = LanePlace { since: 0, lane: 0, era: 0, put_era: 0, after };
+            let place = LanePlace { since: 0, lane: 0, era: 0, put_era: 0, signal_era: 0, after };
             let to = Remote { pe: 1, region: Region::Heap, offset: 0 };
             let (account, parts) = (Arc::default(), Vec::new());
             let target = String::new();

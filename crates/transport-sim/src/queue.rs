@@ -76,7 +76,8 @@ impl OperationQueue {
             let before = its.lane == ours.lane && other.to.pe == this.to.pe && !other.has_landed();
             let fenced = other.is_ordered() && this.is_ordered() && its.era < ours.era;
             let put_fenced = is_atomic && matches!(other.action, Movement::Put(_)) && its.put_era < ours.put_era;
-            before && (fenced || put_fenced || ours.after == Some(other.number))
+            let signal_fenced = is_atomic && other.is_ordered() && its.signal_era < ours.signal_era;
+            before && (fenced || put_fenced || signal_fenced || ours.after == Some(other.number))
         })
     }
 
@@ -147,7 +148,7 @@ mod tests {
             let number = queue.new_operation();
             queue.push(Operation {
                 number,
-                place: LanePlace { since: 0, lane, era: 0, put_era, after },
+                place: LanePlace { since: 0, lane, era: 0, put_era, signal_era: 0, after },
                 account: Arc::default(),
                 to: Remote { pe, region: Region::Heap, offset: 0 },
                 action,

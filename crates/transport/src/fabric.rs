@@ -259,6 +259,12 @@ pub unsafe trait Lane: Send + Sync {
         self.fence()
     }
 
+    /// A fence that only signals and atomics issued after it must keep, behind all that was issued before it. Later puts may overtake these.
+    /// This is what signals of one word need: each overwrites the one before.
+    fn fence_signals(&self) -> Result<(), Busy> {
+        self.fence()
+    }
+
     /// [`Lane::fence_puts`], and then [`Lane::amo`] on 8 bytes without an old value: a signal behind its data. [`Busy`]: no update was
     /// issued. Behind a failure none is made either: the signal would tell of data that has not arrived.
     ///

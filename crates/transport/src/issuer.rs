@@ -143,6 +143,11 @@ impl<'l> Issuer<'l> {
         self.insist(|lane| lane.fence());
     }
 
+    /// [`Lane::fence_signals`].
+    pub fn fence_signals(&self) {
+        self.insist(|lane| lane.fence_signals());
+    }
+
     /// Issues the bytes that the first call has left. Mostly there are none.
     #[inline(always)]
     fn rest(&self, left: usize, issue: &mut IssueRest<'_>) {

@@ -53,6 +53,7 @@ pub const TESTS: &[Test] = &[
     ("processor_and_provider_update_one_word", atomics::processor_and_provider_update_one_word),
     ("a_signal_never_overtakes_its_data", ordering::a_signal_never_overtakes_its_data),
     ("a_signal_needs_no_quiet", ordering::a_signal_needs_no_quiet),
+    ("signals_of_a_word_keep_their_order", ordering::signals_of_a_word_keep_their_order),
     ("a_fence_separates_puts", ordering::a_fence_separates_puts),
     ("a_fence_separates_puts_and_atomics", ordering::a_fence_separates_puts_and_atomics),
     ("a_fence_ends_a_stream", ordering::a_fence_ends_a_stream),

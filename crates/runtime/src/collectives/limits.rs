@@ -5,9 +5,9 @@
 pub(crate) const SHORT: usize = 256;
 
 /// Bytes of the caller that a run puts from, up to which it ends when they are complete locally. After more it ends when the targets
-/// have them, because a sender that runs ahead of its receiver by more than that is slower where the host's congestion control
-/// paces: with BBR between two nodes of one machine over libfabric a maximum of 512 KiB took 175 us instead of 133 (107 and 133 with
-/// Cubic), and one of 256 KiB 75 instead of 100.
+/// have them, because two that send to each other without that get out of step, and then one sends at a third of the speed: between two
+/// nodes of one machine over libfabric a maximum of 512 KiB took 116 to 186 us instead of 138 to 149, one of 1 MiB 318 to 358 instead
+/// of 243 to 292.
 pub(crate) const LOCAL_COMPLETION: usize = 256 << 10;
 
 /// Bytes of operands that a member has at a time where sums are folded in team order.

@@ -320,6 +320,11 @@ unsafe impl Lane for FilledLane {
         }
     }
 
+    /// Signals are messages, which stay in order by themselves. Where they do not follow the puts, all is complete.
+    fn fence_signals(&self) -> Result<(), Busy> {
+        if self.asked.is_some() { self.fence_puts() } else { self.lane.fence_signals() }
+    }
+
     /// A message follows the puts by itself, but for those that the inner lane must wait for.
     fn fence_puts(&self) -> Result<(), Busy> {
         match &self.asked {

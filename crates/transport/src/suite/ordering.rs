@@ -1,6 +1,7 @@
 //! A reader that sees the later operation sees the earlier one: signals and fences. The PEs play in pairs around the
 //! ring; the reader looks at the later word in a tight loop and must find the earlier data complete.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use super::{SuitePe, heap, rounds, tries};
@@ -68,6 +69,44 @@ pub(super) fn a_signal_needs_no_quiet(pe: &mut SuitePe) {
         pe.wait_beside_operations("the reader", |pe| pe.word(SEEN).load(Ordering::Acquire) == round);
     }
     pe.quiet();
+}
+
+/// Signals that set one word, each behind a fence of signals and with data of its own: the word never falls, and what it has come to is there.
+pub(super) fn signals_of_a_word_keep_their_order(pe: &mut SuitePe) {
+    const SIGNALS: u64 = 6;
+    pe.clear(&WORDS);
+    let lengths = if cfg!(miri) { [0, 8, 50] } else { [0, 3_000, 40_000] };
+    for round in 0..tries(200) as u64 {
+        let n = lengths[round as usize % 3];
+        let place = |signal: u64| DATA + signal * n as u64;
+        let sources: Vec<Vec<u8>> = (1..=SIGNALS).map(|signal| vec![(round + signal) as u8; n]).collect();
+        for (signal, source) in (0..).zip(&sources) {
+            let update = SignalUpdate::Set(round * SIGNALS + signal + 1);
+            pe.issue(|lane| {
+                lane.fence_signals();
+                // SAFETY: the sources live until `quiet` returns, and the flag is an aligned word of the heap.
+                unsafe {
+                    lane.put_signal(heap(pe.next(), place(signal)), source.as_ptr(), n, heap(pe.next(), FLAG), update)
+                };
+            });
+        }
+        let last = Cell::new(round * SIGNALS);
+        pe.wait("the last signal", |pe| {
+            let seen = pe.word(FLAG).load(Ordering::Acquire);
+            let before = last.replace(seen);
+            assert!(seen >= before, "a signal has set the word from {before} to {seen}");
+            for signal in before - round * SIGNALS..seen - round * SIGNALS {
+                let data = pe.bytes(Region::Heap, place(signal), n);
+                let value = (round + signal + 1) as u8;
+                assert!(
+                    data.iter().all(|&byte| byte == value),
+                    "round {round}: signal {signal} came before its {n} bytes"
+                );
+            }
+            seen == (round + 1) * SIGNALS
+        });
+        tell_seen(pe, round + 1);
+    }
 }
 
 /// Data, fence, flag; both kinds of put, long before short.

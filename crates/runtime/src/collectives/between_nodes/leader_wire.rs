@@ -234,7 +234,7 @@ impl<'a> Leaders<'a> {
         let is_count = matches!(signal, PutSignal::Count);
         let more_than_once = self.way.mailbox == 0 || matches!(self.memory.traffic, Traffic::OneWay { .. });
         if more_than_once && !is_count && planted!("signals-of-a-word-unordered", true, false) {
-            lane.fence();
+            lane.fence_signals();
         }
     }
 
@@ -305,7 +305,7 @@ impl Wire for Leaders<'_> {
                 // SAFETY: `from` has `bytes` bytes during the call, as `Wire` demands, and `put` has copied them when it returns.
                 unsafe { lane.put(start, from, bytes) };
                 if planted!("operand-unfenced", true, false) {
-                    lane.fence();
+                    lane.fence_signals();
                 }
             }
             // SAFETY: a word of the leader's mailboxes; no old value is asked for.
