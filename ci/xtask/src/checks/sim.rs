@@ -22,7 +22,7 @@ const CASES: [&str; 4] = [
     "collectives/,reduce/",
     "broadcast/,collect/,alltoall/,scan/,active_sets/",
     "signals/,ordering/ORD_1",
-    "rma/,amo/AMO_4,amo/AMO_7,locks/LCK_1,strided/STR_1",
+    "rma/,amo/AMO_4,amo/AMO_7,locks/LCK_1,strided/STR_1,cray_teams/",
 ];
 
 /// The strategies with a seed of each, and the parts of the cases that run under it in a brief run: each case under two.

@@ -20,7 +20,12 @@ use crate::{Outcome, command, default_prefix, disk, target, top};
 /// All ways in which the network is bad.
 const STRATEGIES: [&str; 6] = ["lazy", "eager", "random", "priority", "starved-pe", "starved-pair"];
 
-const COLLECTIVES: &str = "collectives/,reduce/,broadcast/,collect/,alltoall/,scan/,active_sets/";
+/// The cases of collectives and of splits.
+const COLLECTIVES: &str =
+    "collectives/,reduce/,broadcast/,collect/,alltoall/,scan/,active_sets/,cray_teams/,strided/,grid/";
+
+/// Of so many seeds one names the ring for gathers, which no job takes by itself.
+const RING_IN: u64 = 4;
 
 /// Seconds after which a job hangs. The slowest takes half a minute on a busy machine.
 const LIMIT: &str = "240";
@@ -42,7 +47,7 @@ pub(crate) struct SimulationArguments {
     /// Jobs at a time
     #[arg(long, default_value_t = AT_ONCE)]
     at_once: usize,
-    /// Instead of programs: the conformance cases of collectives, each under as many seeds, with the strategies in turns
+    /// Instead of programs: the conformance cases of collectives and splits, each under as many seeds, with the strategies in turns
     #[arg(long)]
     conformance: bool,
     /// Only programs whose names contain one of these words
@@ -77,8 +82,9 @@ fn cases(arguments: &SimulationArguments) -> Outcome<CheckCounts> {
     selection.at_once = arguments.at_once;
     let strategies = arguments.strategy.iter().cycle();
     let environment = |(seed, strategy): (u64, &String)| {
+        let ring = seed.is_multiple_of(RING_IN).then(|| ("SHMEM_FCOLLECT_ALGORITHM", "ring".into()));
         let variables = [("SHMEM_TRANSPORT", format!("sim:{strategy}:{seed}")), ("LD_LIBRARY_PATH", text(&library))];
-        variables.map(|(name, value)| (name.to_string(), value)).to_vec()
+        variables.into_iter().chain(ring).map(|(name, value)| (name.to_string(), value)).collect()
     };
     selection.environments = (first..first + arguments.seeds).zip(strategies).map(environment).collect();
     let begun = Instant::now();
