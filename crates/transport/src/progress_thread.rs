@@ -22,7 +22,7 @@ use oxshmem_os::sockets::{self, PollEntry};
 use oxshmem_os::{process, signals, time};
 use parking_lot::Mutex;
 
-use crate::limits::{BACKOFF, BACKOFF_SHARE, GAP, LONGEST_BACKOFF, POLLS_PER_CLOCK};
+use crate::limits::{BACKOFF, BACKOFF_SHARE, GAP, GAP_OF_SHARED, LONGEST_BACKOFF, POLLS_PER_CLOCK};
 
 /// The work that a provider gives its thread.
 pub trait Drive: Send + Sync {
@@ -58,6 +58,14 @@ pub enum NextStep {
     Backoff(Duration),
 }
 
+/// From how many cycles on the time between two polls is a gap. Relaxed: a poll that sees an old number finds a gap too many or too few.
+static SHORTEST_GAP: AtomicU64 = AtomicU64::new(GAP);
+
+/// Tells the threads of all fabrics whether this PE shares its processor with others.
+pub fn share_processors(are_shared: bool) {
+    SHORTEST_GAP.store(if are_shared { GAP_OF_SHARED } else { GAP }, Ordering::Relaxed);
+}
+
 /// Signs of life of the callers that serve peers. They share their line with nothing else, because each look of each thread writes them.
 #[derive(Default, Debug)]
 #[repr(align(128))]
@@ -91,7 +99,8 @@ impl Callers {
     fn look_for_gap(&self) {
         let now = time::cycles();
         // Signed: the clock of the processor on which another caller has polled may be ahead of ours.
-        if now.wrapping_sub(self.polled.load(Ordering::Relaxed)).cast_signed() > GAP.cast_signed() {
+        let shortest = SHORTEST_GAP.load(Ordering::Relaxed).cast_signed();
+        if now.wrapping_sub(self.polled.load(Ordering::Relaxed)).cast_signed() > shortest {
             self.gap.store(true, Ordering::Relaxed);
         }
         self.polled.store(now, Ordering::Relaxed);
@@ -341,14 +350,27 @@ mod tests {
         assert_eq!(backoff.next(false), BACKOFF.0);
     }
 
+    /// One test, because a process has one shortest gap.
     #[test]
-    fn a_gap_between_polls_is_seen_once() {
+    fn a_gap_between_polls_is_seen_once_and_longer_where_processors_are_shared() {
         let callers = Callers::default();
-        callers.note();
-        callers.had_gap();
-        thread::sleep(Duration::from_nanos(4 * GAP));
-        (0..POLLS_PER_CLOCK).for_each(|_| _ = callers.note());
-        assert!(callers.had_gap() && !callers.had_gap());
+        let poll_after = |away: u64| {
+            callers.polled.store(time::cycles().wrapping_sub(away), Ordering::Relaxed);
+            for _ in 0..POLLS_PER_CLOCK {
+                callers.note();
+            }
+        };
+        for (are_shared, shortest) in [(false, GAP), (true, GAP_OF_SHARED), (false, GAP)] {
+            share_processors(are_shared);
+            poll_after(shortest + 1);
+            assert!(callers.had_gap() && !callers.had_gap(), "{are_shared}");
+            // The test itself may lose its processor for a while.
+            let has_none = |_| {
+                poll_after(shortest / 2);
+                !callers.had_gap()
+            };
+            assert!((0..1000).any(has_none), "{are_shared}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use oxshmem_base::{Error, planted};
 use oxshmem_bootstrap::Membership;
 use oxshmem_flight::calls::RingWriters;
 use oxshmem_os::{bystanders, descriptors, process, signals, statics};
-use oxshmem_transport::Features;
+use oxshmem_transport::{Features, progress_thread};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::calls::{order, request};
@@ -136,7 +136,9 @@ fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> R
     }
     // The nodes of one machine share its processors. How many PEs they have together is not known, and all are the most.
     let sharing = if network::is_crowded_host() { job.size() as usize } else { node.members.len() };
-    pace::share_processors(sharing, windows.quarters().processors());
+    let processors = windows.quarters().processors();
+    pace::share_processors(sharing, processors);
+    progress_thread::share_processors(sharing > processors);
     threads::begin(thread_level);
     live_contexts::begin();
     live_teams::begin();
