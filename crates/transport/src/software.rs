@@ -2,6 +2,7 @@
 //! what it has.
 
 mod answers;
+mod by_messages;
 mod coalescer;
 mod filled_lane;
 mod requester;
@@ -15,7 +16,8 @@ use std::time::Duration;
 use oxshmem_base::Error;
 
 use crate::progress_thread::{Callers, Drive, NextStep, ProgressThread};
-use crate::software::filled_lane::{ByMessages, FilledLane, Unacknowledged};
+use crate::software::by_messages::{ByMessages, Unacknowledged};
+use crate::software::filled_lane::FilledLane;
 use crate::software::requester::Requester;
 use crate::software::service::Service;
 use crate::{
