@@ -217,6 +217,13 @@ fn a_thread_that_puts_to_a_stopped_pe_does_not_hold_up_others() {
     goes_on_beside_a_stopped_pe(&beside, "-n 4 --nodes 4", &["tcp", "ofi:tcp;ofi_rxm", "ucx:tcp"], &["puts", "gets"]);
 }
 
+/// The thread that waited for one number held back all others, and they waited for its number, too.
+#[test]
+fn a_thread_that_fetches_from_a_stopped_pe_holds_up_only_those_that_need_that_pe() {
+    let beside = program_with("stopped_beside.c", &["-pthread"]);
+    goes_on_beside_a_stopped_pe(&beside, "-n 4 --nodes 4", &["tcp"], &["one_get", "one_fetch"]);
+}
+
 /// A strided get waited for all that the context had under way, as it does over libfabric.
 #[test]
 fn a_strided_get_does_not_wait_for_a_put_to_a_stopped_pe() {

@@ -276,6 +276,14 @@ unsafe impl Lane for TcpLane {
         self.awaited_state(awaited.outstanding())
     }
 
+    fn poll_awaited_from(&self, pe: u32) -> Result<AwaitedState, Failed> {
+        let awaited = std::slice::from_ref(self.account_of(BufferUse::Awaited));
+        match self.poll_awaited()? {
+            AwaitedState::UnderWay if self.is_idle_to(pe, awaited) => self.awaited_state(0),
+            state => Ok(state),
+        }
+    }
+
     fn poll_local_completion_to(&self, pe: u32) -> Result<bool, Error> {
         let [_copied, buffers @ ..] = &self.accounts;
         let is_free = self.poll_local_completion()? || self.is_idle_to(pe, buffers);

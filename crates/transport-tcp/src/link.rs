@@ -121,9 +121,9 @@ impl Link {
         Ok(())
     }
 
-    /// Whether nothing of these accounts is under way.
+    /// Whether nothing of these accounts is under way, for a caller that asks again: another thread may have the lock.
     pub(crate) fn is_idle_for(&self, accounts: &[Arc<Account>]) -> bool {
-        self.state.lock().under_way.is_idle_for(accounts)
+        self.state.look().is_some_and(|state| state.under_way.is_idle_for(accounts))
     }
 
     /// Asks the peer how far it is, unless it has been asked for all that was issued.

@@ -28,10 +28,10 @@ impl OperationsUnderWay {
         }
     }
 
-    /// Whether none is of these accounts. Mostly there are few, or the first ones are.
+    /// Whether none is of these accounts. Where some are, mostly the last one is, which the caller has just issued, or one of the first.
     pub(crate) fn is_idle_for(&self, accounts: &[Arc<Account>]) -> bool {
         let is_theirs = |shared: &SharedTicket| accounts.iter().any(|account| Arc::ptr_eq(account, &shared.account));
-        !self.0.iter().any(is_theirs)
+        !self.0.back().is_some_and(is_theirs) && !self.0.iter().any(is_theirs)
     }
 
     /// Completes the operations that the peer has executed and answered.

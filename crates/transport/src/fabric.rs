@@ -290,7 +290,7 @@ pub unsafe trait Lane: Send + Sync {
     }
 
     /// Whether it keeps PEs apart: a thread that finds no room for an operation needs what operations to the same PE take, and those to other
-    /// PEs do not. [`Lane::poll_completion_for`] and [`Lane::poll_local_completion_to`] look at no others either.
+    /// PEs do not. [`Lane::poll_completion_for`], [`Lane::poll_awaited_from`] and [`Lane::poll_local_completion_to`] look at no others either.
     fn keeps_peers_apart(&self) -> bool {
         false
     }
@@ -328,6 +328,11 @@ pub unsafe trait Lane: Send + Sync {
     /// A provider that cannot tell these operations from the others waits for all.
     fn poll_awaited(&self) -> Result<AwaitedState, Failed> {
         Ok(if self.poll_completion()? { AwaitedState::Idle } else { AwaitedState::UnderWay })
+    }
+
+    /// [`Lane::poll_awaited`] of what was issued to a PE, as [`Lane::poll_completion_for`].
+    fn poll_awaited_from(&self, _pe: u32) -> Result<AwaitedState, Failed> {
+        self.poll_awaited()
     }
 
     /// The answer of [`Lane::poll_awaited`], without progress, of a lane that has just counted `awaited` of these operations.

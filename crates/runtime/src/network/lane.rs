@@ -199,7 +199,12 @@ impl ContextLane {
     /// Moves the lane on, as [`ContextLane::look`] does, for a caller that waits for what it has fetched.
     #[inline(always)]
     fn look_at_awaited(&self) -> AwaitedState {
-        self.lane.poll_awaited().unwrap_or_else(|Failed| {
+        self.state_of_awaited(self.lane.poll_awaited())
+    }
+
+    #[inline(always)]
+    fn state_of_awaited(&self, looked: Result<AwaitedState, Failed>) -> AwaitedState {
+        looked.unwrap_or_else(|Failed| {
             self.fail();
             AwaitedState::UnderWay
         })
@@ -224,11 +229,12 @@ impl ContextLane {
 
     #[cold]
     #[inline(never)]
-    fn wait_until_fetched(&self, reason: Reason<'_>) -> AwaitedState {
-        let mut patience = Patience::new(self);
-        wait::until(reason, None, || {
+    fn wait_until_fetched(&self, call: &'static str, pe: u32) -> AwaitedState {
+        let mut patience = Patience::for_peer(self, pe);
+        wait::until(self.reason(call, Needs::One(pe)), None, || {
             patience.look();
-            Some(self.look_at_awaited()).filter(|&state| state != AwaitedState::UnderWay)
+            let state = self.state_of_awaited(self.lane.poll_awaited_from(pe));
+            (state != AwaitedState::UnderWay).then_some(state)
         })
     }
 

@@ -336,6 +336,13 @@ unsafe impl Lane for FilledLane {
         Ok(if self.poll_both()? { AwaitedState::Idle } else { AwaitedState::UnderWay })
     }
 
+    fn poll_awaited_from(&self, pe: u32) -> Result<AwaitedState, Failed> {
+        if self.asked.is_none() && !self.own.has_failed() {
+            return self.lane.poll_awaited_from(pe);
+        }
+        self.poll_awaited()
+    }
+
     /// A message has a copy of what it carries, but for the place of an old value.
     fn poll_local_completion(&self) -> Result<bool, Error> {
         let requester = self.asked.as_ref().map(|asked| &asked.requester);
@@ -343,6 +350,7 @@ unsafe impl Lane for FilledLane {
         let free = self.lane.poll_local_completion()?;
         self.failure().map_or(Ok(free && !expects), Err)
     }
+
     fn poll_local_completion_to(&self, pe: u32) -> Result<bool, Error> {
         if self.asked.is_some() {
             return self.poll_local_completion();

@@ -122,7 +122,8 @@ pub(super) fn what_a_caller_awaits_is_there(pe: &mut SuitePe) {
             pe.issue(|lane| lane.amo_awaited(heap(next, counter), Width::Eight, Amo::Fetch, (&raw mut old).cast()));
         }
         let start = Instant::now();
-        while pe.lane().poll_awaited().expect("no operation fails") == AwaitedState::UnderWay {
+        let look = || if round % 2 == 0 { pe.lane().poll_awaited() } else { pe.lane().poll_awaited_from(next) };
+        while look().expect("no operation fails") == AwaitedState::UnderWay {
             pe.fabric.progress();
             pe.breathe(start, "what it has fetched");
         }

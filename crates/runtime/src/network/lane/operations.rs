@@ -161,7 +161,7 @@ impl ContextLane {
 
     /// Returns when what this thread has begun to get from a PE is there.
     pub(crate) fn await_gets(&self, call: &'static str, pe: u32) {
-        self.await_by(|| self.wait_until_fetched(self.reason(call, Needs::One(pe))));
+        self.await_by(|| self.wait_until_fetched(call, pe));
     }
 
     /// Gets the last `left` bytes, which a lane has not taken at once.
@@ -191,7 +191,7 @@ impl ContextLane {
     #[cold]
     #[inline(never)]
     fn wait_for_get(&self, get: &NamedArguments<GetArguments>) -> AwaitedState {
-        self.wait_until_fetched(self.reason(get.call, Needs::One(get.arguments.from.pe)))
+        self.wait_until_fetched(get.call, get.arguments.from.pe)
     }
 
     /// `Issuer::amo` of one of the context's operations, which may be on a PE of this node. With a place for the old value it returns when
@@ -255,7 +255,7 @@ impl ContextLane {
     #[cold]
     #[inline(never)]
     fn wait_for_amo(&self, atomic: &NamedArguments<AtomicArguments>) -> AwaitedState {
-        self.wait_until_fetched(self.reason(atomic.call, Needs::One(atomic.arguments.to.pe)))
+        self.wait_until_fetched(atomic.call, atomic.arguments.to.pe)
     }
 
     /// `Issuer::put_signal` of one of the context's operations, which may be to a PE of this node.

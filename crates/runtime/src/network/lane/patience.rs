@@ -21,7 +21,7 @@ impl<'l> Patience<'l> {
     /// A wait that has looked so often begins to count the time.
     const LOOKS: u32 = 8;
     /// It makes others hold back after this time: more than a round trip on a network that answers at once.
-    const TIME: Duration = Duration::from_micros(100);
+    pub(super) const TIME: Duration = Duration::from_micros(100);
 
     pub(super) fn new(lane: &'l ContextLane) -> Self {
         Self { lane, peer: None, looks: 0, since: None, over: false }

@@ -1,8 +1,12 @@
 //! Lanes that complete their operations together.
 
 use super::*;
+use std::sync::OnceLock;
+
 use oxshmem_base::Error;
-use oxshmem_transport::{AmoDomain, AtomicArguments, Busy, Features, GetArguments, PutArguments, Remote, SignalUpdate};
+use oxshmem_transport::{
+    Amo, AmoDomain, AtomicArguments, Busy, Features, GetArguments, PutArguments, Region, Remote, SignalUpdate, Width,
+};
 
 /// A lane of an account, on which nothing is ever under way. It is complete locally when `is_free` says so.
 struct IdleLane {
@@ -11,13 +15,16 @@ struct IdleLane {
     is_free: Box<dyn Fn() -> bool + Send + Sync>,
     /// Counts those for completion.
     looks: Arc<AtomicU32>,
+    /// Each of them calls it.
+    looked: Box<dyn Fn() + Send + Sync>,
     /// Something is under way to this PE for so many looks.
     slow: Option<(u32, Arc<AtomicU32>)>,
 }
 
 impl IdleLane {
     fn of(account: Option<usize>) -> Self {
-        Self { account, keeps_peers_apart: false, is_free: Box::new(|| true), looks: Arc::default(), slow: None }
+        let (is_free, looked) = (Box::new(|| true), Box::new(|| {}));
+        Self { account, keeps_peers_apart: false, is_free, looks: Arc::default(), looked, slow: None }
     }
 }
 
@@ -72,14 +79,21 @@ unsafe impl Lane for IdleLane {
 
     fn progress(&self) -> Result<usize, Error> {
         self.looks.fetch_add(1, Relaxed);
+        (self.looked)();
         if let Some((_, left)) = &self.slow {
-            left.store(left.load(Relaxed).saturating_sub(1), Relaxed);
+            let _ = left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
         }
         Ok(0)
     }
 
     fn poll_completion_for(&self, pes: &[u32]) -> Result<bool, Failed> {
         Ok(self.poll_completion()? || self.slow.as_ref().is_none_or(|(slow, _)| !pes.contains(slow)))
+    }
+
+    fn poll_awaited_from(&self, pe: u32) -> Result<AwaitedState, Failed> {
+        let state = self.poll_awaited()?;
+        let is_slow = self.slow.as_ref().is_some_and(|&(slow, _)| pe == slow);
+        Ok(if state == AwaitedState::UnderWay && !is_slow { AwaitedState::Complete } else { state })
     }
 
     fn poll_local_completion(&self) -> Result<bool, Error> {
@@ -99,9 +113,13 @@ fn lane_that(account: Option<usize>, is_free: impl Fn() -> bool + Send + Sync + 
     joined(IdleLane { is_free: Box::new(is_free), ..IdleLane::of(account) })
 }
 
-fn joined(lane: IdleLane) -> Arc<ContextLane> {
+fn alone(lane: IdleLane) -> Arc<ContextLane> {
     let capabilities = Capabilities { features: Features::empty(), amo: AmoDomain::Processor, inject: 0, signal: None };
-    let lane = Arc::new(ContextLane::over(Box::new(lane), capabilities, false));
+    Arc::new(ContextLane::over(Box::new(lane), capabilities, false))
+}
+
+fn joined(lane: IdleLane) -> Arc<ContextLane> {
+    let lane = alone(lane);
     lane.clone().join(&mut lanes());
     lane
 }
@@ -234,10 +252,51 @@ fn a_wait_for_some_peers_ends_while_something_is_under_way_to_another_one() {
     lane.complete_for("test", &[1]);
     lane.complete_for("test", &[3, 1]);
     lane.complete_locally("test", Needs::One(1));
+    FETCHES.iter().for_each(|fetch| fetch(&lane, 1));
     assert!(slow.load(Relaxed) > MOST / 2, "something was waited for until nothing was under way");
+    assert!(!lane.is_settled(), "what is under way to the slow peer counts as complete");
     lane.complete_for("test", &[1, 2]);
     assert_eq!(slow.load(Relaxed), 0);
     remove(&[lane]);
+}
+
+/// The calls that wait for what they fetch from a peer.
+const FETCHES: [fn(&ContextLane, u32); 3] = [
+    |lane, pe| {
+        let mut got = 0_u64;
+        // SAFETY: the destination has as many bytes, and the lane touches no memory.
+        unsafe { lane.get("test", (&raw mut got).cast(), Remote { pe, region: Region::Heap, offset: 0 }, 8) };
+    },
+    |lane, pe| {
+        let (mut old, to) = (0_u64, Remote { pe, region: Region::Heap, offset: 0 });
+        // SAFETY: there is room for the old value, and the lane touches no memory.
+        unsafe { lane.amo("test", to, Width::Eight, Amo::Fetch, (&raw mut old).cast()) };
+    },
+    |lane, pe| lane.await_gets("test", pe),
+];
+
+/// Each look at the lane of a thread that waits for a peer takes long, until the thread makes others hold back.
+#[test]
+fn a_thread_that_fetches_from_a_peer_holds_back_operations_to_that_peer_alone() {
+    for fetch in FETCHES {
+        let own = Arc::new(OnceLock::<Arc<ContextLane>>::new());
+        let turns = Arc::new(Mutex::new(None));
+        let left = Arc::new(AtomicU32::new(u32::MAX));
+        let (lane, seen, under_way) = (own.clone(), turns.clone(), left.clone());
+        let looked = move || {
+            let Some(lane) = lane.get() else { return };
+            if lane.impatient.load(Relaxed) == 0 {
+                return std::thread::sleep(Patience::TIME);
+            }
+            *seen.lock() = Some([Some(1), Some(2), None].map(|pe| lane.has_turn(pe)));
+            under_way.store(0, Relaxed);
+        };
+        let (slow, looked) = (Some((2, left)), Box::new(looked));
+        let by_peer = IdleLane { slow, looked, keeps_peers_apart: true, ..IdleLane::of(None) };
+        let lane = own.get_or_init(|| alone(by_peer));
+        fetch(lane, 2);
+        assert_eq!((*turns.lock(), lane.impatient.load(Relaxed)), (Some([true, false, true]), 0));
+    }
 }
 
 /// Stores do not wait for what the network does on memory of this node, so a fence does; the next one has nothing to wait for.
