@@ -48,6 +48,7 @@ mod pmi;
 mod prepare;
 mod processes;
 mod program;
+mod refused;
 mod remote;
 mod runtime;
 mod scratch;

@@ -1,5 +1,7 @@
 //! One PE as a process: how it is started, and what the launcher holds of it.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -9,12 +11,14 @@ use std::path::Path;
 use std::process::Stdio;
 
 use oxshmem_bootstrap::REACHED;
+use oxshmem_os::replace::Replacement;
 use oxshmem_os::{cpus, kernel_text, process, signals, sockets};
 use oxshmem_profile::layout;
 use tokio::process::{Child, Command};
 
 use crate::guardian::MARK;
 use crate::plan::ProgramSpec;
+use crate::refused;
 
 /// The launcher's record of a started PE.
 #[derive(Debug)]
@@ -107,6 +111,7 @@ pub(crate) fn start(
     if let Some(wdir) = &program.wdir {
         command.current_dir(wdir).env("PWD", std::path::absolute(wdir)?);
     }
+    let (next, script) = (replacement(&command, file, program)?, file.to_owned());
     let launcher = std::process::id();
     let prepare = move || {
         process::die_with_parent()?;
@@ -115,11 +120,14 @@ pub(crate) fn start(
             return Err(std::io::ErrorKind::BrokenPipe.into());
         }
         sockets::keep_on_exec(theirs.as_fd())?;
-        bound.processors.as_deref().map_or(Ok(()), cpus::bind_to)
+        bound.processors.as_deref().map_or(Ok(()), cpus::bind_to)?;
+        let error = next.run();
+        // What the caller does next has a shell run the file, as is usual for a script without the line that names one.
+        if error.raw_os_error() == Some(libc::ENOEXEC) && refused::is_script(&script) { Ok(()) } else { Err(error) }
     };
     #[allow(unsafe_code, reason = "what a process does between fork and exec cannot be checked")]
     // SAFETY: the closure runs in the forked child of a launcher whose only other threads do blocking reads and writes;
-    // it makes system calls, and allocates at most a processor mask, which the C library supports after fork.
+    // it makes system calls, and allocates at most a processor mask and lists for the kernel, which the C library supports after fork.
     unsafe {
         command.pre_exec(prepare)
     };
@@ -128,6 +136,19 @@ pub(crate) fn start(
     drop(command);
     let pid = child.id().expect("a child that was not waited for has a number");
     Ok(Started { child, pid, pmi: tokio::net::UnixStream::from_std(ours)?, files: streams.files })
+}
+
+/// The program that a command starts, with the variables that the command gives it.
+fn replacement(command: &Command, file: &Path, program: &ProgramSpec) -> std::io::Result<Replacement> {
+    let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    for (name, value) in command.as_std().get_envs() {
+        match value {
+            Some(value) => variables.insert(name.into(), value.into()),
+            None => variables.remove(name),
+        };
+    }
+    let variables = variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    Replacement::new(file, program.command.iter().map(OsString::as_os_str), variables)
 }
 
 /// Sends a signal to a PE and what it started. A group that has ended is no error.

@@ -19,7 +19,7 @@ use crate::profile::{self, gathering};
 use crate::program::{self, NOT_EXECUTABLE, NOT_FOUND, Unusable};
 use crate::verdict::counted_as;
 use crate::wrapper::quoted;
-use crate::{input, kept_output, linked, results, screen};
+use crate::{input, kept_output, linked, refused, results, screen};
 
 /// The program and the environment of every PE of a host, found before the first one starts.
 pub(crate) struct Prepared {
@@ -125,7 +125,7 @@ impl Prepared {
         let file = self.files[app].as_deref().expect("programs of this host's PEs have been found");
         let (size, here) = (self.plan().size(), self.own.pes.len() as u32);
         pe::start(pe, size, here, mark, self.reached, &program, file, bound, streams)
-            .map_err(|error| unstartable(error, program.wdir.as_deref(), here, self.files()))
+            .map_err(|error| unstartable(error, file, program.wdir.as_deref(), here, self.files()))
     }
 
     /// Removes what earlier jobs have left in the folder of the PEs' output. A job that cannot start leaves it alone, so this comes with
@@ -318,17 +318,25 @@ const OWN: u64 = 60;
 const OF_AN_AGENT: u64 = 4;
 
 /// Why the system did not start a program that looked startable. `files` are enough for `pes` PEs here.
-fn unstartable(error: std::io::Error, wdir: Option<&Path>, pes: u32, files: u64) -> Unusable {
+fn unstartable(error: std::io::Error, file: &Path, wdir: Option<&Path>, pes: u32, files: u64) -> Unusable {
     // The system does not say which of the files it means.
     if let Some((folder, error)) = wdir.and_then(|folder| Some((folder, std::fs::metadata(folder.join(".")).err()?))) {
         let what = format!("the working directory {} cannot be entered", folder.display());
         return (NOT_EXECUTABLE, Error::new(what).because(error));
     }
     let (status, what) = match error.raw_os_error() {
+        Some(libc::ENOEXEC) => return (NOT_EXECUTABLE, refused::explain(file, error)),
         Some(libc::ENOENT) if !Path::new("/dev/null").exists() => {
             (NOT_EXECUTABLE, "there is no /dev/null, from which a PE reads that has no input")
         }
-        Some(libc::ENOENT) => (NOT_FOUND, "the program's loader or interpreter is not there"),
+        Some(libc::ENOENT) => {
+            if let Some(loader) = refused::loader(file).filter(|loader| !loader.exists()) {
+                let error = Error::new("the program's loader is not there").because(loader.display());
+                let fix = "compile it on this host, or on one with the same C library";
+                return (NOT_FOUND, error.fix(fix));
+            }
+            (NOT_FOUND, "the program's loader or interpreter is not there")
+        }
         Some(libc::EAGAIN) => {
             (NOT_EXECUTABLE, "the limit of processes is reached (ulimit -u, or pids.max of the control group)")
         }

@@ -61,6 +61,8 @@ fn usable(file: &Path, name: &OsStr) -> Result<(), Unusable> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(missing(file, name)),
         Err(error) => cannot(NOT_EXECUTABLE, error.to_string()),
         Ok(found) if found.is_dir() => cannot(NOT_EXECUTABLE, "it is a directory".into()),
+        // The kernel executes no other, and a read of one may wait for ever.
+        Ok(found) if !found.is_file() => cannot(NOT_EXECUTABLE, "it is not a regular file".into()),
         Ok(found) if found.permissions().mode() & 0o111 == 0 => {
             let fix = advice(file).unwrap_or_else(|| format!("chmod +x {}, if it is a program", file.display()));
             let error = Error::new(format!("cannot run {}", name.display()));

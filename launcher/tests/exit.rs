@@ -137,7 +137,38 @@ fn a_program_that_the_kernel_refuses_leaves_nothing_behind() {
     cc.args([&source, &PathBuf::from("-o"), &program]).arg("-Wl,--dynamic-linker=/no/such/loader");
     assert!(cc.status().expect("a C compiler").success());
     let ended = run(&format!("-n 1 sleep 600 : -n 1 {}", program.display())).expect(127);
-    ended.says(&["PE 1 of 2 could not be started", "loader"]);
+    ended.says(&["PE 1 of 2 could not be started", "loader is not there", "/no/such/loader"]);
+}
+
+#[test]
+fn a_file_that_is_no_program_is_126_and_no_shell_runs_it() {
+    let folder = TestFolder::new("exit");
+    let program = std::fs::read("/proc/self/exe").expect("a running program has a file");
+    // Another machine than any of this library.
+    let alien = [&program[..18], &[0xAD, 0xDE], &program[20..]].concat();
+    for (bytes, why) in [
+        (alien, "it is a program for machine number"),
+        (Vec::new(), "the file is empty"),
+        (program[..40].to_vec(), "the file ends after 40 bytes"),
+        (vec![0; 5000], "neither a program nor a script"),
+    ] {
+        let file = folder.write_executable("program", bytes);
+        for options in ["-n 2", "-n 2 --nodes 2"] {
+            let ended = run(&format!("{options} {}", file.display())).expect(126);
+            assert_eq!((ended.stdout.as_str(), ended.stderr.contains(why)), ("", true), "{}", ended.stderr);
+        }
+    }
+    let pipe = folder.join("pipe");
+    assert!(Command::new("mkfifo").args(["-m", "755"]).arg(&pipe).status().expect("mkfifo").success());
+    run(&format!("--timeout 30 -n 2 {}", pipe.display())).expect(126).says(&["it is not a regular file"]);
+}
+
+#[test]
+fn a_script_without_the_line_that_names_a_shell_runs() {
+    let folder = TestFolder::new("exit");
+    let script = folder.write_executable("script", "echo $0 $PMI_RANK $1\n");
+    let expected = [0, 1].map(|pe| format!("{} {pe} word", script.display()));
+    assert_eq!(run(&format!("-n 2 {} word", script.display())).well().sorted(), expected);
 }
 
 #[test]

@@ -35,6 +35,7 @@ pub mod process;
 pub mod program;
 pub mod program_line;
 pub mod random;
+pub mod replace;
 pub mod signals;
 pub mod sockets;
 pub mod stack;
