@@ -2,6 +2,7 @@
 //! to the process that started it. When that pipe ends, the agent ends everything here.
 
 use std::path::PathBuf;
+use std::process::Child;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -59,7 +60,7 @@ async fn live() -> Result<i32, i32> {
     // Without a guardian the PEs still end with the agent. Only processes that they started may stay.
     let mut guard = guardian::post(&mark).ok();
     let mut pipe = Pipe { reports, pulse: Pulse::new(description.plan.places.host_timeout, Instant::now()) };
-    let status = attend(&description, mark, &mut orders, &mut pipe).await;
+    let status = attend(&description, mark, guard.as_ref(), &mut orders, &mut pipe).await;
     drop(pipe);
     // A reader that takes longer does not read any more.
     let patience = if description.plan.recording.is_some() { RECORDS } else { FAREWELL };
@@ -78,12 +79,14 @@ async fn live() -> Result<i32, i32> {
 async fn attend(
     description: &Rc<JobDescription>,
     mark: String,
+    guard: Option<&Child>,
     orders: &mut mpsc::UnboundedReceiver<AgentOrder>,
     pipe: &mut Pipe,
 ) -> Result<i32, i32> {
     let host = description.host_pes[0].host;
     let records = description.plan.recording.as_ref().map(|_| gathering::folder(&description.mark, host));
     let mut subtree = Subtree::new(Rc::clone(description), host, mark);
+    subtree.guard_by(guard);
     subtree.start_remotes(&description.host_pes[1..]);
     start_here(description, &mut subtree, pipe);
     let mut look = tokio::time::interval(Pulse::<Instant>::interval(description.plan.places.host_timeout));

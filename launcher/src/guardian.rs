@@ -5,7 +5,9 @@
 //! environment. The mark is random, so nothing else can be hit.
 
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -14,8 +16,8 @@ use std::time::Duration;
 use oxshmem_os::kernel_text;
 use oxshmem_os::signals::Process;
 
-use crate::leftovers;
 use crate::profile::gathering;
+use crate::{leftovers, pe};
 
 /// The variable that marks every process of a job.
 pub(crate) use oxshmem_os::job_folder::MARK;
@@ -62,12 +64,36 @@ pub(crate) fn dismiss(guardian: &mut Child) {
     let _ = guardian.wait();
 }
 
+/// The way by which a guardian learns the numbers of the PEs. Its life ends where this and the child handle's input are closed.
+pub(crate) fn ear(guardian: &Child) -> Option<File> {
+    guardian.stdin.as_ref()?.as_fd().try_clone_to_owned().ok().map(File::from)
+}
+
+/// Tells a guardian the number of a PE.
+pub(crate) fn tell(mut ear: &File, pid: u32) {
+    // Without a guardian files of the PE may stay, and the job runs as well.
+    let _ = ear.write_all(&pid.to_ne_bytes());
+}
+
+/// The numbers of all PEs that have been told until the launcher ends.
+fn told(mut input: impl Read) -> Vec<u32> {
+    let (mut pes, mut bytes) = (Vec::new(), [0; 4]);
+    loop {
+        match input.read_exact(&mut bytes).map_err(|error| error.kind()) {
+            Ok(()) => pes.push(u32::from_ne_bytes(bytes)),
+            Err(ErrorKind::UnexpectedEof) => return pes,
+            Err(_) => {}
+        }
+    }
+}
+
 /// The guardian's whole life.
 pub fn keep(mark: &str) {
-    let mut input = std::io::stdin().lock();
-    let mut byte = [0];
-    while !matches!(input.read(&mut byte), Ok(0)) {}
+    let pes = told(std::io::stdin().lock());
     sweep(mark);
+    // The kernel kills PEs with their launcher. Those that it has killed before the sweep carry no mark any more. One of these numbers
+    // may be another process's by now, which runs.
+    pes.into_iter().filter(|&pid| pe::is_dying(pid)).for_each(leftovers::remove);
     leftovers::remove_all(mark);
     gathering::abandon(mark);
 }

@@ -113,6 +113,7 @@ async fn carry_out(description: Rc<JobDescription>, prepared: Option<Prepared>) 
     }
     let mut guard = guardian::post(&description.mark).ok();
     let mut job = RunningJob::new(Rc::clone(&description));
+    job.subtree.guard_by(guard.as_ref());
     match &prepared {
         Some(prepared) => {
             if let Some(note) = prepared.crowding() {

@@ -66,6 +66,8 @@ pub(crate) struct Processes {
     side: mpsc::UnboundedSender<AgentReport>,
     pumps: JoinSet<()>,
     over: watch::Sender<bool>,
+    /// The guardian learns the number of each PE here.
+    guardian: Option<File>,
 }
 
 impl Processes {
@@ -87,13 +89,20 @@ impl Processes {
             side,
             pumps: JoinSet::new(),
             over: watch::Sender::new(false),
+            guardian: None,
         }
+    }
+
+    /// Names the guardian of the PEs that are started from now on.
+    pub(crate) fn guard_by(&mut self, guardian: Option<File>) {
+        self.guardian = guardian;
     }
 
     /// Starts PE `pe`; its process number.
     pub(crate) fn start(&mut self, prepared: &Prepared, pe: u32) -> Result<u32, Unusable> {
         let local = self.members.len();
         let Started { mut child, pid, pmi, files } = prepared.start(pe, local, &self.mark)?;
+        self.guardian.iter().for_each(|ear| guardian::tell(ear, pid));
         match files {
             Some(files) => self.keep_output(pe, &mut child, files),
             None => self.carry_output(prepared.plan(), pe, &mut child),
@@ -254,6 +263,8 @@ impl Processes {
     pub(crate) fn kill(&self) {
         self.signal(libc::SIGKILL, None);
         guardian::sweep(&self.mark);
+        // A PE that has died before the sweep looked at it is none of those whose files the sweep removes.
+        self.members.iter().filter(|member| member.running).for_each(|member| leftovers::remove(member.pid));
         leftovers::remove_all(&self.mark);
     }
 }

@@ -8,6 +8,7 @@ mod limits;
 
 use std::collections::VecDeque;
 use std::os::unix::process::ExitStatusExt;
+use std::process::Child;
 use std::rc::Rc;
 
 use oxshmem_bootstrap::pmi1::{Reply, Request};
@@ -17,7 +18,6 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use crate::link::frame::{self, AgentOrder, AgentReport, HostPes, JobDescription};
 use crate::link::pulse::Pulse;
-use crate::output;
 use crate::pmi::{JobEffect, PmiServer};
 use crate::prepare::Prepared;
 use crate::processes::{Outlet, Processes};
@@ -25,6 +25,7 @@ use crate::remote::{AgentEvent, RemoteAgent};
 use crate::runtime::at;
 use crate::signals::SignalWish;
 use crate::watch::Event;
+use crate::{guardian, output};
 use branches::{branches, depth};
 
 pub(crate) struct Subtree {
@@ -86,6 +87,11 @@ impl Subtree {
             side,
             look,
         }
+    }
+
+    /// Names the guardian of the PEs of this host.
+    pub(crate) fn guard_by(&mut self, guardian: Option<&Child>) {
+        self.processes.guard_by(guardian.and_then(guardian::ear));
     }
 
     /// Starts the PEs of this host. After one that cannot be started no other is tried.

@@ -4,6 +4,8 @@
 mod launch;
 
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use launch::{Ended, Running, ended, full_device, oshrun, runs, send, unread_pipe, until};
@@ -64,6 +66,41 @@ fn fault_L1_output_that_nobody_takes_does_not_outlive_the_deadline_of_running_pe
     let write = "head -c 200000 /dev/zero; echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600";
     let job = Running::with(&["--timeout", "1.5", "--grace", "0.2", "-n", "2", "sh", "-c", write]);
     job.wait().expect(124).says(&["within 1.5s (--timeout): 2 of 2 PEs stopped; exit 124"]);
+}
+
+/// Each PE makes a file as libfabric's provider for shared memory does.
+const WITH_FILE: &str = ": > /dev/shm/$$:$(id -u):0; echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600";
+
+/// The files of these PEs.
+fn files_of(pids: &[u32]) -> Vec<PathBuf> {
+    let uid = std::fs::metadata("/proc/self").expect("a Linux system").uid();
+    pids.iter().map(|pid| format!("/dev/shm/{pid}:{uid}:0").into()).collect()
+}
+
+#[test]
+fn fault_L5_a_guardian_removes_files_of_pes_that_died_before_it_looked() {
+    let agent = ["-H", "h1", "--launch-agent", "env ON={host}"];
+    for options in [&[][..], &agent] {
+        let job = Running::with(&[options, &["-n", "4", "sh", "-c", WITH_FILE]].concat());
+        let pids = job.pids(4);
+        let files = files_of(&pids);
+        assert!(files.iter().all(|file| file.exists()), "{files:?}");
+        let launcher = if options.is_empty() { job.pid() } else { job.agents()[0] };
+        // It neither sees the ends of the PEs nor waits for them.
+        send("STOP", launcher);
+        pids.iter().for_each(|&pid| send("KILL", pid));
+        until("the PEs are dead", || !pids.iter().any(|&pid| runs(pid)));
+        send("KILL", launcher);
+        until("their files are gone", || !files.iter().any(|file| file.exists()));
+    }
+}
+
+#[test]
+fn fault_L5_an_agent_whose_launcher_is_killed_leaves_no_files_of_its_pes() {
+    let job = Running::with(&["-H", "h1,h2", "--launch-agent", "env ON={host}", "-n", "8", "sh", "-c", WITH_FILE]);
+    let files = files_of(&job.pids(8));
+    send("KILL", job.pid());
+    until("their files are gone", || !files.iter().any(|file| file.exists()));
 }
 
 #[test]
