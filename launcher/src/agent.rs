@@ -114,6 +114,8 @@ async fn attend(
             _ = look.tick() => match pipe.pulse.need(Instant::now()) {
                 Need::GiveUp => {
                     subtree.kill();
+                    // The launcher reads it if it goes on.
+                    say(&silence(description.plan.places.host_timeout));
                     return Err(ORPHANED);
                 }
                 Need::Beat => pipe.send(&AgentReport::Beat),
@@ -135,6 +137,14 @@ async fn attend(
         }
     }
     Ok(outcome)
+}
+
+/// Why an agent gives up a launcher.
+fn silence(limit: Duration) -> String {
+    format!(
+        "nothing has come from oshrun for {limit:?} (--host-timeout), so this host's PEs were ended: was oshrun stopped (SIGSTOP, \
+         a debugger, output of a background job to a terminal with `stty tostop`)?"
+    )
 }
 
 /// Starts the PEs of this host, unless only their map is wanted, or reports why they cannot be started.

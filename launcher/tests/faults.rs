@@ -104,6 +104,19 @@ fn fault_L5_an_agent_whose_launcher_is_killed_leaves_no_files_of_its_pes() {
 }
 
 #[test]
+fn a_launcher_that_was_stopped_too_long_says_that_its_agents_have_waited_for_it() {
+    let options = ["-H", "h1,h2", "--launch-agent", "env ON={host}", "--host-timeout", "2", "-n", "2"];
+    let stays = ["sh", "-c", "echo $$ > $HERE/pe.$PMI_RANK; exec sleep 600"];
+    let job = Running::with(&[&options[..], &stays].concat());
+    let pids = job.pids(2);
+    send("STOP", job.pid());
+    until("the agents have given it up", || !pids.iter().any(|&pid| runs(pid)));
+    until("the agents have gone", || job.agents().is_empty());
+    send("CONT", job.pid());
+    job.wait().expect(1).says(&["nothing has come from oshrun for 2s (--host-timeout)", "was oshrun stopped"]);
+}
+
+#[test]
 fn fault_L7_an_interrupt_that_pes_ignore_says_how_to_kill() {
     let mut job = Running::script(2, "trap '' INT; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 0.2; done");
     job.pids(2);
