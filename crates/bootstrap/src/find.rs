@@ -74,9 +74,11 @@ fn unanswered(Claim { what, remedy, again, .. }: &Claim, settings: &Settings, re
     };
     // PMIx serves one life of one process for each number: neither its second program nor a child.
     let remedy = if refused.contains(": PMIx_") { again } else { remedy };
+    let alone =
+        if refused.contains(wire::TWO_SPEAK) { format!("{}; or else ", wire::ONE_AT_A_TIME) } else { String::new() };
     Error::new(format!("this process was started as {what}, but no PMI server answered"))
         .because(format!("{named}{refused}"))
-        .fix(format!("{unset}{keep}{remedy}; SHMEM_SINGLETON=1 makes every task a job of its own"))
+        .fix(format!("{unset}{keep}{alone}{remedy}; SHMEM_SINGLETON=1 makes every task a job of its own"))
 }
 
 /// The error of a job that cannot begin. Slurm's library believes the numbers in the environment and joins without a server; then the
@@ -127,7 +129,7 @@ fn on_a_wire(variable: &dyn Fn(&str) -> Option<String>, one: bool, two: bool) ->
     } else {
         (wire, String::new())
     };
-    if two && (!one || refusal.contains("Init")) {
+    if two && (!one || refusal.starts_with(pmi1::OTHER_VERSION)) {
         let job = variable("PMI_JOBID").unwrap_or_default();
         return match pmi2::client::Pmi2Client::greet(wire, place.rank, &job) {
             Ok(client) => Ok(Box::new(client)),

@@ -19,6 +19,12 @@ const FIRST_ANSWER: Duration = Duration::from_secs(30);
 pub(crate) const CLOSED: &str =
     "this program, or one between the launcher and it, has closed it, as a PE does for the programs that it starts";
 
+/// Why an answer may be that to another question, or come to somebody else.
+pub(crate) const TWO_SPEAK: &str = "perhaps another process of this PE asks the launcher at the same time (a program and its fork, or two programs started with &)";
+/// What to do about it.
+pub(crate) const ONE_AT_A_TIME: &str = "start the programs of a PE one after the other, or each by an oshrun of its own, and let only one process of a program and its \
+     forks call shmem_init";
+
 /// Answers are read under the lock; an abort is written without it, because the holder may be waiting in a fence.
 #[derive(Debug)]
 pub(crate) struct PmiSocket {
@@ -122,7 +128,11 @@ impl PmiSocket {
                 }
             }
             _ => error.downcast().unwrap_or_else(|error| {
-                Error::new("the conversation with the launcher broke").because(error.to_string())
+                let broken = Error::new("the conversation with the launcher broke");
+                if error.get_ref().is_some_and(|why| why.is::<Malformed>()) {
+                    return broken.because(format!("{error}; {TWO_SPEAK}")).fix(ONE_AT_A_TIME);
+                }
+                broken.because(error)
             }),
         })
     }
@@ -171,7 +181,18 @@ fn ended_with_mpi() -> Error {
 /// A message of a server that answers no request.
 pub(crate) fn confused(protocol: &str, about: &str, answer: &impl std::fmt::Debug) -> Error {
     Error::new(format!("the launcher's {protocol} server answered about {about} what was not asked"))
-        .because(format!("its answer was {answer:?}"))
+        .because(format!("its answer was {}; {TWO_SPEAK}", brief(answer)))
+        .fix(ONE_AT_A_TIME)
+}
+
+/// The beginning of an answer: it may have a long value.
+pub(crate) fn brief(answer: &impl std::fmt::Debug) -> String {
+    const LONGEST: usize = 80;
+    let text = format!("{answer:?}");
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
 }
 
 /// The parts of `host:port`. An IPv6 address may stand in brackets; the port is behind the last colon in any case.
@@ -189,6 +210,13 @@ fn is_this_host(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_answer_is_told_by_its_beginning_and_its_reason() {
+        let told = confused("PMI-1", "the barrier", &"x".repeat(2000)).to_string();
+        assert!(told.len() < 700 && told.contains("xxx...; perhaps another process of this PE"), "{told}");
+        assert!(told.contains("to fix:  start the programs of a PE one after the other"), "{told}");
+    }
 
     #[test]
     fn this_host_is_reached_even_if_its_name_does_not_resolve() {

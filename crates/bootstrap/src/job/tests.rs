@@ -195,6 +195,30 @@ fn init_with_a_descriptor_that_is_no_server() {
     assert_eq!((alone.rank(), alone.size()), (0, 1), "SHMEM_SINGLETON is obeyed");
 }
 
+/// Two processes of a PE ask the launcher by one socket, and each takes answers to the other.
+#[test]
+fn an_answer_to_another_process_of_the_pe_says_that_there_is_one() {
+    let said = |answers: &'static [u8]| {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (&theirs).write_all(answers).unwrap();
+        let error = joined(environment(ours.as_raw_fd(), 0, 2), "auto").unwrap_err().to_string();
+        // It asks for no other version, which the server would take from the other process, too.
+        let mut asked = vec![0; 4096];
+        theirs.set_nonblocking(true).unwrap();
+        let length = (&theirs).read(&mut asked).unwrap();
+        assert!(!String::from_utf8_lossy(&asked[..length]).contains("pmi_version=2"), "{error}");
+        error
+    };
+    const INIT: &str = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n";
+    for answers in ["cmd=my_kvsname kvsname=oxshmem_1\n".to_string(), INIT.repeat(2)] {
+        let error = said(answers.leak().as_bytes());
+        assert!(
+            error.contains("perhaps another process of this PE") && error.contains("one after the other"),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn init_with_a_descriptor_that_is_no_socket_leaves_the_file_alone() {
     let folder = TestFolder::new("no-socket");

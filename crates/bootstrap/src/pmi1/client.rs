@@ -1,12 +1,17 @@
 //! A process manager that speaks PMI-1.
 
+use std::io::ErrorKind;
+
 use oxshmem_base::Error;
 
 use super::{LIMITS, PROCESS_MAPPING, Reply, Request, WireLimits};
 use crate::manager::{Found, LEAVES, Manager, OUR_JOBS};
 use crate::mapping;
 use crate::stream::Incoming;
-use crate::wire::{Next, PmiSocket, confused};
+use crate::wire::{Next, PmiSocket, TWO_SPEAK, brief, confused};
+
+/// The beginning of the words about a server that knows another version alone.
+pub(crate) const OTHER_VERSION: &str = "it refuses version 1";
 
 /// A conversation that has begun.
 #[derive(Debug)]
@@ -89,7 +94,11 @@ fn next(incoming: &mut Incoming) -> Next<Reply> {
 
 fn unexpected(request: &Request, answer: std::io::Result<Reply>) -> String {
     match answer {
-        Ok(reply) => format!("asked {request:?} it answered {reply:?}"),
+        Ok(reply @ Reply::Init { .. }) if matches!(request, Request::Init { .. }) => {
+            format!("{OTHER_VERSION}: asked {request:?} it answered {reply:?}")
+        }
+        Ok(reply) => format!("asked {request:?} it answered {}; {TWO_SPEAK}", brief(&reply)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => format!("asked {request:?} it was silent; {TWO_SPEAK}"),
         Err(error) => error.to_string(),
     }
 }
