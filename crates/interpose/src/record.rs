@@ -1,6 +1,7 @@
 //! The functions that wrappers call. Each thread has a ledger of its own, whose address the wrappers keep in a variable of the thread.
 
 use std::ffi::{c_int, c_void};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::Release};
 
 use oxshmem_base::{Error, output, size};
@@ -119,16 +120,24 @@ fn tell_left_out() {
     process::say(&format!("oxshmem: {message}\n"));
 }
 
+/// How there is room for a ledger.
+fn remedy(folder: &Path, error: &std::io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EFBIG) => "raise the limit of file sizes (ulimit -f)",
+        // The directory that the user has named takes the records only when the job ends.
+        _ if layout::is_gathering_folder(folder) => {
+            "make room there, or set TMPDIR to a directory with room, on every host: there agents keep records until the job ends"
+        }
+        _ => "make room there, or name another directory: oshrun --profile=DIR, or --trace=DIR/FILE",
+    }
+}
+
 /// Says that a thread has no ledger, and leaves a file whose name tells it to the launcher.
 #[cold]
 fn unrecorded(folder: &LedgerFolder, thread: u64, error: &std::io::Error) {
     let (pe, pes) = library().place();
     let bytes = 8 * layout::events(pes as usize, folder.room).end() as u64;
-    let fix = match error.raw_os_error() {
-        Some(libc::EFBIG) => "raise the limit of file sizes (ulimit -f)",
-        _ => "make room there, or name another directory on every host: oshrun --profile=DIR, or --trace=DIR/FILE",
-    };
-    let path = folder.path.display();
+    let (fix, path) = (remedy(&folder.path, error), folder.path.display());
     let message = Error::new(format!("PE {pe} is not recorded"))
         .because(format!("a file of {} for its calls cannot be kept in {path}: {error}", size::display(bytes)))
         .fix(fix);
@@ -363,4 +372,19 @@ extern "C" fn oxprof_fortran_team(handle: i64) -> *const c_void {
 #[unsafe(no_mangle)]
 extern "C" fn oxprof_members(team: *const c_void) -> c_int {
     library().size(team as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_for_records_is_made_where_they_are_kept() {
+        let full = || std::io::Error::from_raw_os_error(libc::ENOSPC);
+        let told = |folder: &str| remedy(Path::new(folder), &full());
+        assert!(told("profile").contains("--profile=DIR"));
+        let of_an_agent = Path::new("/mnt").join(layout::gathering_folder("0123.1"));
+        let told = remedy(&of_an_agent, &full());
+        assert!(told.contains("TMPDIR") && !told.contains("--profile"), "{told}");
+    }
 }

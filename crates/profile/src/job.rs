@@ -50,9 +50,13 @@ impl RecordedJob {
         }
         match (ledgers.is_empty(), unmade.first()) {
             (true, None) => Ok(None),
-            (true, Some(first)) => Err(Error::new(format!("no PE could be recorded in {}", folder.display()))
+            (true, Some(first)) => Err(Error::new("no PE could be recorded")
                 .because(format!("PE {}: {}", first.pe, first.why))
-                .fix("make room there, or name another directory")),
+                .fix(format!(
+                    "make room in {}, or name another directory; PEs on other hosts (-H) keep their records in TMPDIR of \
+                     their host until the job ends, and need room there",
+                    folder.display()
+                ))),
             (false, _) => Ok(Some(RecordedJob::with(ledgers, &unmade, &unfinished))),
         }
     }
@@ -178,6 +182,16 @@ mod tests {
         assert_eq!(job.ledgers.len(), 1);
         assert_eq!(job.missing.len(), 1, "{:?}", job.missing);
         assert!(job.missing[0].starts_with("2 records are empty, that of PE 1 first:"), "{:?}", job.missing);
+    }
+
+    #[test]
+    fn a_job_without_records_names_both_places_of_records() {
+        let folder = TestFolder::new("unmade-ledgers");
+        folder.write(format!("pe.0.0.{}.{UNRECORDED}", 28), b"");
+        let told = RecordedJob::read(&folder).expect_err("there is no record").to_string();
+        for words in ["PE 0: No space left", &format!("make room in {}", folder.display()), "TMPDIR of their host"] {
+            assert!(told.contains(words), "{words}: {told}");
+        }
     }
 
     #[test]

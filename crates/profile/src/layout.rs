@@ -1,11 +1,29 @@
 //! The layout of a ledger: a sequence of words of 64 bits in the machine's byte order. Each table has records of a fixed number
 //! of words, so the thread that owns a ledger finds a place by arithmetic, and a reader too.
 
+use std::path::Path;
+
 /// The first word; another layout has another one.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"oxledg02");
 
 /// The ending of a ledger's name, behind `pe.PE.THREAD`.
 pub const ENDING: &str = "ledger";
+
+/// The name of the folder of temporary files in which an agent keeps records until the job ends. `mark` is that of the host's processes.
+pub fn gathering_folder(mark: &str) -> String {
+    format!("{GATHERS}{mark}.{GATHERED}")
+}
+
+/// Whether a folder of records is that of an agent.
+pub fn is_gathering_folder(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let rest = name.and_then(|name| name.strip_prefix(GATHERS)).and_then(|rest| rest.strip_suffix(GATHERED));
+    rest.is_some_and(|mark| mark.ends_with('.'))
+}
+
+/// How the name of such a folder begins and ends.
+const GATHERS: &str = "oxshmem-";
+const GATHERED: &str = "records";
 
 /// Places in the head.
 pub mod head {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 
 use oxshmem_base::Error;
-use oxshmem_profile::layout::{ENDING, UNRECORDED};
+use oxshmem_profile::layout::{ENDING, UNRECORDED, gathering_folder};
 
 use crate::link::frame::AgentReport;
 use crate::results;
@@ -21,7 +21,7 @@ pub(crate) fn folder(mark: &str, host: u32) -> PathBuf {
 
 /// The same, by the mark of the host's processes.
 fn marked(mark: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("oxshmem-{mark}.records"))
+    std::env::temp_dir().join(gathering_folder(mark))
 }
 
 /// Removes the folder of a host whose agent was killed. `mark` is that of the host's processes; a launcher has no such folder.
