@@ -11,12 +11,12 @@ use std::path::Path;
 use std::process::Stdio;
 
 use oxshmem_bootstrap::REACHED;
+use oxshmem_os::job_folder::MARK;
 use oxshmem_os::replace::Replacement;
 use oxshmem_os::{cpus, kernel_text, process, signals, sockets};
 use oxshmem_profile::layout;
 use tokio::process::{Child, Command};
 
-use crate::guardian::MARK;
 use crate::plan::ProgramSpec;
 use crate::refused;
 
@@ -122,7 +122,7 @@ pub(crate) fn start(
         sockets::keep_on_exec(theirs.as_fd())?;
         bound.processors.as_deref().map_or(Ok(()), cpus::bind_to)?;
         let error = next.run();
-        // What the caller does next has a shell run the file, as is usual for a script without the line that names one.
+        // The standard library then has a shell run the file, as is usual for a script without the line that names one.
         if error.raw_os_error() == Some(libc::ENOEXEC) && refused::is_script(&script) { Ok(()) } else { Err(error) }
     };
     #[allow(unsafe_code, reason = "what a process does between fork and exec cannot be checked")]

@@ -21,7 +21,7 @@ pub(crate) const CLOSED: &str =
 
 /// Why an answer may be that to another question, or come to somebody else.
 pub(crate) const TWO_SPEAK: &str = "perhaps another process of this PE asks the launcher at the same time (a program and its fork, or two programs started with &)";
-/// What to do about it.
+/// The remedy.
 pub(crate) const ONE_AT_A_TIME: &str = "start the programs of a PE one after the other, or each by an oshrun of its own, and let only one process of a program and its \
      forks call shmem_init";
 

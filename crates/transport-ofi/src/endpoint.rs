@@ -23,7 +23,8 @@ use crate::library::{longest_eager, with_cause_here};
 use crate::objects::{Depth, Objects};
 use crate::peers::KnownPeers;
 use crate::registered::{EVERYTHING, OwnMemory, Registration};
-use crate::slots::{OperationSlot, OperationSlots, ROOM, SlotUse, context, message_room};
+use crate::room::{ROOM, message_room};
+use crate::slots::{OperationSlot, OperationSlots, SlotUse, context};
 use crate::windows::Windows;
 
 use datagrams::Datagrams;

@@ -70,6 +70,7 @@ mod progress;
 mod provider;
 mod rails;
 mod registered;
+mod room;
 mod sleep;
 mod slots;
 mod striping;

@@ -20,7 +20,7 @@ use oxshmem_libfabric_sys::{Libfabric, VERSION};
 use oxshmem_os::{descriptors, process, signals};
 use oxshmem_transport::faulted;
 
-use crate::slots::LONG_ROOM;
+use crate::room::LONG_ROOM;
 
 /// Providers that are used only if the user asks for them.
 const KEPT_OUT: &str = "^sockets,psm";
@@ -140,7 +140,7 @@ pub(crate) fn with_cause_here(error: Error, pe: u32, code: c_int) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slots::{ROOM, message_room};
+    use crate::room::{ROOM, message_room};
 
     /// The list of libfabric 1.11 (Ubuntu 22.04) was "Function not implemented", with no word of its age.
     #[test]

@@ -1,7 +1,7 @@
 //! The messages between the PEs' providers: atomics for the target's processor, questions about memory, and disconnects.
 
 use crate::address::MOST_RAILS;
-use crate::slots::ROOM;
+use crate::room::ROOM;
 use crate::windows::Window;
 
 const _: () = assert!(5 + 8 + MOST_RAILS * (1 + Window::BYTES) <= ROOM, "an answer names the windows of all rails");

@@ -18,8 +18,8 @@ use crate::backoff::Backoff;
 use crate::delivery::Delivery;
 use crate::engine::Engine;
 use crate::message::Message;
+use crate::room::ROOM;
 use crate::sleep::QueueDescriptors;
-use crate::slots::ROOM;
 use crate::striping::SPREAD;
 
 /// How long the thread sleeps at most.

@@ -28,7 +28,7 @@ use crate::objects::{Depth, Objects};
 use crate::preference::EndpointKind;
 use crate::progress::Net;
 use crate::rails::{ChosenEntries, choose};
-use crate::slots::ROOM;
+use crate::room::ROOM;
 use crate::windows::Window;
 
 /// libfabric's endpoints, of which those of cards are offered unasked.

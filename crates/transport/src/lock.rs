@@ -18,7 +18,7 @@ thread_local! {
     static IN_VAIN: Cell<u32> = const { Cell::new(0) };
 }
 
-/// So many looks in vain are followed by one that waits. Chosen.
+/// Looks in vain before one that waits. Chosen.
 const MOST_IN_VAIN: u32 = 16;
 
 /// How many of these locks this thread has taken so far.

@@ -10,7 +10,8 @@ use oxshmem_transport::{FoundPiece, NotIssued};
 use super::{Endpoint, Issued};
 use crate::delivery::{self, Delivery};
 use crate::registered::Registration;
-use crate::slots::{OperationSlot, ROOM, SlotUse, context};
+use crate::room::ROOM;
+use crate::slots::{OperationSlot, SlotUse, context};
 
 /// Which way an operation goes, and where its local bytes are.
 #[derive(Clone, Copy)]

@@ -13,7 +13,8 @@ use super::Endpoint;
 use crate::atomic::{AtomicCall, COMPARE, Form, OPERAND};
 use crate::delivery;
 use crate::peers::ReachedBytes;
-use crate::slots::{OperationSlot, ROOM, SlotUse, context};
+use crate::room::ROOM;
+use crate::slots::{OperationSlot, SlotUse, context};
 
 /// The arguments of libfabric's calls, of which an operation fills in what is its own.
 struct CallArguments {
