@@ -61,6 +61,7 @@ struct job {
     int (*ctx_get_team)(void *, void **);
     PyObject *start, *to_bytes, *from_bytes; /* Python's functions: begin the library; rare elements to and from bytes */
     PyObject *kept; /* a list: arrays of operations that go on outside of contexts */
+    PyObject *pop, *turn; /* the name of the method of lists, and the key of call_out_of */
 };
 extern struct job job;
 

@@ -263,6 +263,28 @@ static PyObject *call_into(PyObject *self, PyObject *const *args, Py_ssize_t cou
     return outcome < 0 ? NULL : none();
 }
 
+/* `answers, turns, address, result, arguments`: the same with a routine that ends what the last answer of the list stands for. Takes the
+ * answer from the list, and behind the routine from `turns`, where it is the one that has the turn. Says whether there was an answer. A
+ * handler of a signal runs before all of this or behind it, so no exception leaves a part undone. */
+static PyObject *call_out_of(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (count < 2) return PyErr_Format(PyExc_TypeError, "_core.call_out_of: %zd arguments", count);
+    PyObject *answer = PyObject_CallMethodObjArgs(args[0], job.pop, NULL);
+    if (answer == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_IndexError)) return NULL;
+        PyErr_Clear();
+        return PyBool_FromLong(0);
+    }
+    const char **line = lines.of_all_calls ? line_begin() : NULL;
+    PyObject *done = call(self, args + 2, count - 2), *type, *value, *trace;
+    line_end(line);
+    PyErr_Fetch(&type, &value, &trace);
+    if (PyDict_GetItem(args[1], job.turn) == answer) PyDict_DelItem(args[1], job.turn);
+    Py_DecRef(answer);
+    if (done == NULL) return PyErr_Restore(type, value, trace), NULL;
+    Py_DecRef(done);
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(1);
+}
+
 /* The address of a routine or an object of the library: `name`. */
 static PyObject *symbol(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     (void)self;
@@ -309,6 +331,8 @@ static PyObject *prepare(PyObject *self, PyObject *const *args, Py_ssize_t count
     if (count != 4) return PyErr_Format(PyExc_TypeError, "_core.prepare takes three functions and a list");
     for (int i = 0; i < 4; i++) Py_IncRef(args[i]);
     job.start = args[0], job.to_bytes = args[1], job.from_bytes = args[2], job.kept = args[3];
+    job.pop = PyUnicode_InternFromString("pop"), job.turn = PyUnicode_InternFromString("turn");
+    if (job.pop == NULL || job.turn == NULL) return NULL;
     return none();
 }
 
@@ -383,6 +407,7 @@ static PyMethodDef methods[] = {
 #include "routines.inc"
     PLAIN("call", call),
     PLAIN("call_into", call_into),
+    PLAIN("call_out_of", call_out_of),
     PLAIN("begin_library", begin_library),
     PLAIN("symbol", symbol),
     PLAIN("inspect", inspect),

@@ -45,10 +45,13 @@ PyObject *PyBytes_FromStringAndSize(const char *, Py_ssize_t);
 int PyBytes_AsStringAndSize(PyObject *, char **, Py_ssize_t *);
 PyObject *PyComplex_FromDoubles(double, double);
 double PyComplex_RealAsDouble(PyObject *), PyComplex_ImagAsDouble(PyObject *);
+int PyDict_DelItem(PyObject *, PyObject *);
+PyObject *PyDict_GetItem(PyObject *, PyObject *); /* borrowed */
 PyObject *PyErr_Format(PyObject *, const char *, ...);
 PyObject *PyErr_Occurred(void);
 int PyErr_CheckSignals(void);
 void PyErr_Clear(void), PyErr_SetString(PyObject *, const char *);
+void PyErr_Fetch(PyObject **, PyObject **, PyObject **), PyErr_Restore(PyObject *, PyObject *, PyObject *);
 int PyErr_ExceptionMatches(PyObject *);
 PyObject *PyEval_GetFrame(void); /* borrowed */
 PyThreadState *PyEval_SaveThread(void);
@@ -70,6 +73,7 @@ PyObject *PyNumber_Index(PyObject *);
 int PyObject_CheckBuffer(PyObject *);
 PyObject *PyObject_CallFunctionObjArgs(PyObject *, ...);
 PyObject *PyObject_CallMethod(PyObject *, const char *, const char *, ...);
+PyObject *PyObject_CallMethodObjArgs(PyObject *, PyObject *, ...);
 PyObject *PyObject_GetAttrString(PyObject *, const char *);
 int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
 void PyBuffer_Release(Py_buffer *);
@@ -82,7 +86,7 @@ PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
 Py_ssize_t PyTuple_Size(PyObject *);
 PyObject *PyTuple_New(Py_ssize_t);
 int PyTuple_SetItem(PyObject *, Py_ssize_t, PyObject *);
-PyObject *PyUnicode_FromString(const char *);
+PyObject *PyUnicode_FromString(const char *), *PyUnicode_InternFromString(const char *);
 const char *PyUnicode_AsUTF8AndSize(PyObject *, Py_ssize_t *);
 int PyUnicode_CompareWithASCIIString(PyObject *, const char *);
 

@@ -68,17 +68,12 @@ class Turns:
     def give(self, word: Any) -> bool:
         """Completes operations and gives the lock back, which any thread of this PE may have taken. False: none has."""
         try:
-            answer = self.taken.pop()
-        except IndexError:
-            return False
-        try:
-            _core.call(_CLEAR, "n", word)
-        finally:  # as `_leave`, without a call where no thread waits
-            if self.holder.get("turn") is answer:
-                del self.holder["turn"]
+            # One call takes the answer, gives the lock back and ends the turn: a handler of a signal that raises between them would leave
+            # a lock that this PE has, and nobody can give back.
+            return _core.call_out_of(self.taken, self.holder, _CLEAR, "n", word)
+        finally:  # without a call where no thread waits
             if self.queue:
                 self._go_on()
-        return True
 
     def end(self, why: str) -> None:
         """Ends the turns. Threads that wait raise RuntimeError."""

@@ -6,13 +6,14 @@ import sys
 import threading
 import time
 import unittest
+from types import FrameType
 from typing import Any, Callable, List
 from unittest import mock
 
 import numpy as np
 
 import oxshmem as shmem
-from oxshmem import _contexts, _core, _start, shmem4py
+from oxshmem import _contexts, _core, _locks, _start, shmem4py
 
 ME, PES = shmem.my_pe(), shmem.n_pes()
 NEXT = (ME + 1) % PES
@@ -352,6 +353,88 @@ class Locks(unittest.TestCase):
             pass
         shmem.barrier_all()
         shmem.free(flag)
+
+    def interrupted_at(self, place: int, call: Callable[[], Any]) -> bool:
+        """Calls; a handler raises before that instruction of Python in the module of locks. Whether there are so many."""
+        left = place
+
+        def count(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal left
+            if frame.f_code.co_filename != _locks.__file__:
+                return None
+            frame.f_trace_opcodes = True
+            left -= event == "opcode"
+            if left == -1:
+                signal.raise_signal(signal.SIGUSR1)
+            return count
+
+        outer, handler = sys.gettrace(), signal.signal(signal.SIGUSR1, interrupt)
+        sys.settrace(count)
+        try:
+            call()
+        except Interruption:
+            pass
+        finally:
+            sys.settrace(outer)
+            signal.signal(signal.SIGUSR1, handler)
+        return left < 0
+
+    def others_get_it(self, is_wanted: bool = False) -> Callable[[], None]:
+        """Another thread asks for the lock, at once if it waits for it. The function says whether it gets it."""
+        got: List[bool] = []
+
+        def take() -> None:
+            got.append(self.lock.acquire(blocking=is_wanted))
+            if got[0]:
+                self.lock.release()
+
+        def see() -> None:
+            if not is_wanted:
+                other.start()
+            other.join(60)
+            self.assertEqual((got, self.waiting()), ([True], 0))
+
+        other = threading.Thread(target=take)
+        if is_wanted:
+            other.start()
+            until(lambda: self.waiting() == 1)
+        return see
+
+    def at_each_place(self, once: Callable[[int], bool]) -> None:
+        """Does it on one PE after the other for the first place in a call, the second, and so on."""
+        def hold() -> None:
+            with self.lock:
+                pass
+
+        for pe in range(PES):
+            with mock.patch.object(_locks, "_LOOK", 0.01):
+                if ME == pe:
+                    self.interrupted_at(sys.maxsize, hold)  # Python 3.12 tells of instructions from the second time on
+                    place = 0
+                    while once(place):
+                        place += 1
+                    self.assertGreater(place, 10)
+            shmem.barrier_all()
+
+    def test_a_handler_that_raises_anywhere_in_release_loses_no_lock(self) -> None:
+        """The lock is held as before, and may be released again, or others get it."""
+        turns, release = self.lock._turns, self.lock.release
+        for is_wanted in (False, True):
+            held: List[bool] = []
+
+            def once(place: int) -> bool:
+                self.lock.acquire()
+                mine, see = turns.holder["turn"], self.others_get_it(is_wanted)
+                is_interrupted = self.interrupted_at(place, release)
+                held.append(turns.holder.get("turn") is mine)
+                if held[-1]:
+                    release()
+                see()
+                return is_interrupted
+
+            self.at_each_place(once)
+            # First come the instructions before the lock is given back, and then those behind it.
+            self.assertEqual((held, len(set(held))), (sorted(held, reverse=True), 2))
 
     def test_a_forked_child_is_told_so_where_another_thread_has_the_lock(self) -> None:
         has_taken, may_release = threading.Event(), threading.Event()
