@@ -97,10 +97,11 @@ class Turns:
                     break
                 mine.acquire(timeout=_LOOK)
                 self._demand()
-        finally:
+            self.queue.remove(mine)
+        except BaseException:  # also one of a handler that comes at the end of the wait; `take` lets the next thread go on
             if mine in self.queue:
                 self.queue.remove(mine)
-            self._go_on()
+            raise
         return True
 
     def _leave(self, answer: List[Any]) -> None:

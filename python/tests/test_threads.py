@@ -436,6 +436,36 @@ class Locks(unittest.TestCase):
             # First come the instructions before the lock is given back, and then those behind it.
             self.assertEqual((held, len(set(held))), (sorted(held, reverse=True), 2))
 
+    def test_a_handler_that_raises_anywhere_in_acquire_leaves_the_lock_as_it_was_or_held(self) -> None:
+        def free(place: int, blocking: bool = True) -> bool:
+            is_interrupted = self.interrupted_at(place, lambda: self.lock.acquire(blocking))
+            if self.lock._turns.taken:
+                self.lock.release()
+            self.others_get_it()()
+            return is_interrupted
+
+        def wait(place: int) -> bool:
+            has_taken, may_release = threading.Event(), threading.Event()
+
+            def hold() -> None:
+                with self.lock:
+                    has_taken.set()
+                    until(lambda: self.waiting() == 1 or may_release.is_set())
+
+            thread = self.begin(hold)
+            has_taken.wait(60)
+            try:
+                return self.interrupted_at(place, self.lock.acquire)
+            finally:
+                may_release.set()
+                thread.join()
+                if self.lock._turns.taken:
+                    self.lock.release()
+                self.others_get_it()()
+
+        for once in (free, lambda place: free(place, blocking=False), wait):
+            self.at_each_place(once)
+
     def test_a_forked_child_is_told_so_where_another_thread_has_the_lock(self) -> None:
         has_taken, may_release = threading.Event(), threading.Event()
 
