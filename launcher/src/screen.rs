@@ -82,6 +82,9 @@ impl Screen {
     }
 }
 
+/// The exit status where the output has no reader any more.
+pub(crate) const UNREAD: i32 = 128 + libc::SIGPIPE;
+
 impl Lost {
     /// Whether the stream has no reader any more.
     pub(crate) fn is_unread(self) -> bool {
@@ -90,16 +93,12 @@ impl Lost {
 
     /// The exit status of a job that ended well but for this: that of a writer without a launcher.
     pub(crate) fn status(self) -> i32 {
-        if self.is_unread() { 128 + libc::SIGPIPE } else { 1 }
+        if self.is_unread() { UNREAD } else { 1 }
     }
 
     pub(crate) fn error(self) -> Error {
         let why = self.why.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error);
-        let fix = if self.is_unread() {
-            "let the reader read until the end; PEs that go on writing get SIGPIPE"
-        } else {
-            "make room, or send the output elsewhere; the PEs that write to it get SIGPIPE"
-        };
+        let fix = "make room, or send the output elsewhere; the PEs that write to it get SIGPIPE";
         Error::new(format!("the {} cannot be written, and output of PEs is lost", self.stream)).because(why).fix(fix)
     }
 }

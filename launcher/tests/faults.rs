@@ -137,7 +137,7 @@ fn fault_L8_lost_output_is_no_success() {
 
     let mut command = oshrun(["-n", "2", "sh", "-c", "trap '' PIPE; echo a word"]);
     let words = ended(command.stdout(unread_pipe())).expect(141).stderr;
-    assert!(words.contains("output of PEs is lost") && words.contains("exit 141"), "{words}");
+    assert!(!words.contains("oshrun"), "who closes the output needs no words: {words}");
 }
 
 #[test]

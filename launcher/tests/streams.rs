@@ -134,10 +134,18 @@ fn the_limit_of_open_files_is_raised_where_output_or_input_of_many_pes_needs_it(
 
 #[test]
 fn a_reader_that_leaves_ends_the_writers_not_the_launcher() {
-    let mut child = oshrun(["-n", "2", "yes"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    drop(child.stdout.take());
-    // As in a pipe without a launcher, the writers end by SIGPIPE.
-    assert_eq!(child.wait().unwrap().code(), Some(128 + 13));
+    for options in [&["-n", "1"][..], &["-n", "2"], &["-H", "a,b", "--launch-agent", "env ON={host}", "-n", "2"]] {
+        let mut job = oshrun(options.iter().chain(&["yes"]));
+        let mut child = job.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        // As in a pipe without a launcher, the writers end by SIGPIPE, and nobody is told.
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(
+            (ended.status.code(), &*String::from_utf8_lossy(&ended.stderr)),
+            (Some(128 + 13), ""),
+            "{options:?}"
+        );
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use oxshmem_bootstrap::gone;
+use oxshmem_os::sockets;
 use tokio::time::Instant;
 
 use super::agenda::Due;
@@ -15,6 +16,7 @@ use super::phase::{CENSUS, LINGER, Phase, PhaseTurn, SHORT_GRACE};
 use super::{LOST, RunningJob};
 use crate::link::frame::AgentOrder;
 use crate::pmi::PmiStage;
+use crate::screen::{Lost, UNREAD};
 use crate::signals::SignalWish;
 use crate::verdict::CrashedJob;
 use crate::{linked, program, say, say_behind, verdict};
@@ -66,14 +68,21 @@ impl RunningJob {
         if conclusion.is_output_lost && conclusion.status.is_none_or(|status| status == 0) {
             conclusion.status = Some(LOST);
         }
-        match (self.screen.lost(), conclusion.status) {
+        let lost = self.screen.lost();
+        match (lost, conclusion.status) {
             (None, _) => {}
+            // A reader that stops reading (head, less) needs no message: the status tells it, as that of any writer.
+            (Some(lost), None | Some(0)) if lost.is_unread() => conclusion.status = Some(lost.status()),
+            (Some(lost), Some(_)) if lost.is_unread() => {}
             (Some(lost), None | Some(0)) => {
                 conclusion.decide(lost.status(), format!("{}; exit {}", lost.error(), lost.status()));
             }
-            // The job has ended badly, perhaps because of it. A reader that stopped reading needs no message then.
-            (Some(lost), Some(_)) if lost.is_unread() => {}
             (Some(lost), Some(_)) => say(&lost.error().to_string()),
+        }
+        // Nor do the PEs that SIGPIPE has ended because of it. A PE alone writes to the reader itself.
+        let is_unread = || lost.is_some_and(Lost::is_unread) || sockets::hung_up(&std::io::stdout());
+        if conclusion.status == Some(UNREAD) && is_unread() {
+            conclusion.sentence = None;
         }
         conclusion.explain(self.screen.is_in_line());
         conclusion.status.unwrap_or(0)

@@ -46,13 +46,17 @@ impl AddressNeed {
     /// Why there is no room for heap windows of `heap` bytes.
     pub(crate) fn too_little(&self, heap: u64, left: u64) -> String {
         let needed = self.with_heap(heap);
+        let (needed, missing) = (size::display(needed), size::display(needed.saturating_sub(left)));
+        let (who, fewer) = match self.members {
+            1 => (format!("the only PE of the node needs {needed}"), ""),
+            several => {
+                (format!("{several} PEs of one node need {needed} in each of them"), ", or run fewer PEs on a node")
+            }
+        };
         format!(
-            "the limit of addresses (ulimit -v; h_vmem or vmem of a scheduler) leaves {}, and {} PEs of one node need {} in each of \
-             them; raise it by {} at least (addresses cost no memory), or run fewer PEs on a node",
+            "the limit of addresses (ulimit -v; h_vmem or vmem of a scheduler) leaves {}, and {who}; raise it by {missing} at least \
+             (addresses cost no memory){fewer}",
             size::display(left),
-            self.members,
-            size::display(needed),
-            size::display(needed.saturating_sub(left)),
         )
     }
 }
@@ -81,6 +85,8 @@ mod tests {
     fn fault_V1_what_is_missing_is_named() {
         let why = need(2).largest_heap(4 * GIB).expect_err("the control windows alone are 16 GiB");
         assert!(why.contains("leaves 4 GiB") && why.contains("2 PEs of one node need 16.5"), "{why}");
-        assert!(why.contains("raise it by 12.5"), "{why}");
+        assert!(why.contains("raise it by 12.5") && why.contains("fewer PEs"), "{why}");
+        let why = need(1).largest_heap(4 * GIB).expect_err("the control window alone is 8 GiB");
+        assert!(why.contains("the only PE of the node needs 8.5") && !why.contains("fewer PEs"), "{why}");
     }
 }
