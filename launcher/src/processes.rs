@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use oxshmem_bootstrap::Conversation;
 use oxshmem_bootstrap::pmi1::Reply;
+use oxshmem_os::sockets;
 use tokio::io::{AsyncRead, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStdin};
@@ -252,6 +253,13 @@ impl Processes {
         leftovers::remove_all(&self.mark);
         self.over.send_replace(true);
         ended
+    }
+
+    /// How many of these PEs have left a process outside of their group that holds their connection to the launcher. A process of the group
+    /// ends with the job.
+    pub(crate) fn at_large(&self, is_asked_for: impl Fn(usize) -> bool) -> usize {
+        let members = (0..self.members.len()).filter(|&i| is_asked_for(i)).map(|i| &self.members[i]);
+        members.filter(|member| !pe::has_remains(member.pid) && !sockets::hung_up(&*member.pmi)).count()
     }
 
     /// Returns when what the PEs have written is out. It may be dropped and called again.

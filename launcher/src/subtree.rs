@@ -5,6 +5,7 @@
 
 mod branches;
 mod limits;
+mod work;
 
 use std::collections::VecDeque;
 use std::os::unix::process::ExitStatusExt;
@@ -18,7 +19,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use crate::link::frame::{self, AgentOrder, AgentReport, HostPes, JobDescription};
 use crate::link::pulse::Pulse;
-use crate::pmi::{JobEffect, PmiServer};
+use crate::pmi::{JobEffect, PmiServer, PmiStage};
 use crate::prepare::Prepared;
 use crate::processes::{Outlet, Processes};
 use crate::remote::{AgentEvent, RemoteAgent};
@@ -180,10 +181,14 @@ impl Subtree {
             AgentOrder::Look { question, calls } => self.processes.look(question, calls as usize),
             AgentOrder::Census => self.begin_census(),
             AgentOrder::Finish { status } => {
+                let at_large = self.processes.at_large(|i| self.server.stage(i) == PmiStage::Silent);
                 let ended = self.processes.sweep(status != 0);
                 // A helper of a PE that was in the job may end a moment after its PE. Of a PE that was not, the work may be what is ended.
                 if status == 0 && ended > 0 && self.server.has_silent() {
-                    self.ready.push_back(AgentReport::Note { text: left_behind(ended) });
+                    self.ready.push_back(AgentReport::Note { text: work::ended_with_job(ended) });
+                }
+                if status == 0 && ended == 0 && at_large > 0 {
+                    self.ready.push_back(AgentReport::Note { text: work::runs_on(at_large) });
                 }
                 self.finishing = true;
             }
@@ -382,14 +387,4 @@ impl Subtree {
             self.ready.push_back(AgentReport::Counted);
         }
     }
-}
-
-/// The note about work that has ended with its job.
-fn left_behind(processes: usize) -> String {
-    let what =
-        if processes == 1 { "a process that a PE has".into() } else { format!("{processes} processes that PEs have") };
-    format!(
-        "note: {what} left in the background ended with the job: let the program that oshrun starts wait for its work (`wait` in a \
-         script, exec, no daemon)"
-    )
 }

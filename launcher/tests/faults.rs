@@ -116,6 +116,23 @@ fn a_launcher_that_was_stopped_too_long_says_that_its_agents_have_waited_for_it(
     job.wait().expect(1).says(&["nothing has come from oshrun for 2s (--host-timeout)", "was oshrun stopped"]);
 }
 
+/// As `setsid ./program` does, which starts the program as another process and ends.
+#[test]
+fn work_in_a_session_of_its_own_is_noted() {
+    let script = "setsid sh -c 'echo $$ > $HERE/child.$PMI_RANK; exec sleep 600' &
+        while [ ! -s $HERE/child.0 ] || [ ! -s $HERE/child.1 ]; do sleep 0.05; done";
+    for options in [&[][..], &["-H", "h1", "--launch-agent", "env ON={host}"]] {
+        let job = Running::with(&[options, &["-n", "2", "sh", "-c", script]].concat());
+        let pids = job.pids(2);
+        let ended = job.wait();
+        pids.iter().for_each(|&pid| send("KILL", pid));
+        ended.expect(0).says(&["note: 2 PEs ended without shmem_init, and a process in a session of its own runs on"]);
+    }
+    let ended = launch::run_script("-n 2", "sleep 600 & true").expect(0).stderr;
+    assert!(ended.contains("ended with the job") && !ended.contains("runs on"), "{ended}");
+    launch::run_script("-n 2", "echo a word | cat").well();
+}
+
 #[test]
 fn fault_L7_an_interrupt_that_pes_ignore_says_how_to_kill() {
     let mut job = Running::script(2, "trap '' INT; echo $$ > $HERE/pe.$PMI_RANK; while :; do sleep 0.2; done");
