@@ -17,6 +17,7 @@ use crate::fold::Folding;
 use crate::line_ends::LineEnds;
 use crate::link::frame::{AgentOrder, NO_HOST, OutputStream};
 use crate::runtime::at;
+use crate::terminal_stops;
 
 /// A piece of output, and where it comes from.
 struct Piece {
@@ -166,8 +167,14 @@ fn is_one_file() -> bool {
 /// Writes to a stream of the launcher. A thread waits for the reader, so that everything else goes on.
 async fn put(stream: OutputStream, bytes: Vec<u8>) -> io::Result<()> {
     let written = tokio::task::spawn_blocking(move || match stream {
-        OutputStream::Stdout => write_all(io::stdout().lock(), &bytes),
-        OutputStream::Stderr => write_all(io::stderr().lock(), &bytes),
+        OutputStream::Stdout => {
+            terminal_stops::stop_in_background(&io::stdout());
+            write_all(io::stdout().lock(), &bytes)
+        }
+        OutputStream::Stderr => {
+            terminal_stops::stop_in_background(&io::stderr());
+            write_all(io::stderr().lock(), &bytes)
+        }
     });
     written.await.map_err(io::Error::other)?
 }

@@ -1,5 +1,7 @@
 //! The signals that the launcher itself receives.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use oxshmem_os::signals;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -71,7 +73,16 @@ impl Signals {
         let stopped = signals::Process::hold(std::process::id()).and_then(|own| own.signal(libc::SIGSTOP));
         // If we cannot stop, the PEs have; they continue with the next SIGCONT.
         drop(stopped);
+        STOPS.fetch_add(1, Relaxed);
     }
+}
+
+/// Stops of this process that are over.
+static STOPS: AtomicU32 = AtomicU32::new(0);
+
+/// How often this process has stopped and gone on.
+pub(crate) fn stops() -> u32 {
+    STOPS.load(Relaxed)
 }
 
 async fn pass_on(mut arrivals: Signal, wish: SignalWish, wishes: mpsc::UnboundedSender<SignalWish>) {
@@ -87,6 +98,11 @@ pub(crate) fn leave_to_system() {
     let ignored = ignored();
     let heard = FORWARDED.into_iter().chain([libc::SIGTSTP]).filter(|number| ignored >> (number - 1) & 1 == 0);
     heard.for_each(signals::restore_default);
+}
+
+/// Whether the wish to stop stops this process. The first process of a container cannot stop.
+pub(crate) fn may_stop() -> bool {
+    std::process::id() != 1 && ignored() >> (libc::SIGTSTP - 1) & 1 == 0
 }
 
 /// The set of signals this process was started to ignore.

@@ -1,16 +1,19 @@
-//! PEs that the terminal stops.
+//! PEs that the terminal stops, and the launcher, which it would stop.
 //!
 //! The launcher alone is in the foreground of its terminal. The kernel stops a PE that reads the terminal itself, as programs do
 //! that ask for a password, or changes its settings. Without a word about it the job would stand still.
 
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
-use oxshmem_os::signals::stopped_by;
+use oxshmem_os::signals::{Process, stopped_by};
+use oxshmem_os::{job_control, process};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::link::frame::AgentReport;
+use crate::signals;
 
 /// The pause between two looks: many PEs may end at once, and each end is a reason to look.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -31,6 +34,23 @@ pub(crate) async fn note(mut pes: Vec<(u32, u32)>, side: mpsc::UnboundedSender<A
             return;
         }
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Stops the whole job, as Ctrl-Z does, before a write to a terminal that stops writers of the background (`stty tostop`). Such a write
+/// would stop the launcher alone, and agents take its silence for its end. Returns in the foreground.
+pub(crate) fn stop_in_background(stream: &impl AsFd) {
+    let mut asked = None;
+    while job_control::would_stop_us(stream) && job_control::is_in_job_control() && signals::may_stop() {
+        let stops = signals::stops();
+        // One wish for each stop: a second one would come when the job goes on.
+        if asked.replace(stops) != Some(stops)
+            && Process::hold(process::pid()).and_then(|own| own.signal(libc::SIGTSTP)).is_err()
+        {
+            // The write stops the launcher.
+            return;
+        }
+        std::thread::sleep(PAUSE);
     }
 }
 

@@ -264,6 +264,44 @@ fn at_a_terminal(user: &str, job: &Command, status: i32) {
     }
 }
 
+/// The user of a terminal that stops writers of the background, who starts a job there, and brings it to the foreground later than agents wait
+/// for a silent launcher. Ends well if the job has stopped and does.
+const BACKGROUND_USER: &str = r#"
+import os, pty, signal, sys, termios, time
+signal.alarm(60)
+shell, terminal = pty.fork()
+if shell == 0:
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    modes = termios.tcgetattr(0)
+    modes[3] |= termios.TOSTOP
+    termios.tcsetattr(0, termios.TCSANOW, modes)
+    job = os.fork()
+    if job == 0:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        os.execv(sys.argv[1], sys.argv[1:])
+    _, status = os.waitpid(job, os.WUNTRACED)
+    if not os.WIFSTOPPED(status):
+        os._exit(2)
+    time.sleep(4)
+    os.tcsetpgrp(0, job)
+    os.kill(-job, signal.SIGCONT)
+    _, status = os.waitpid(job, 0)
+    os._exit(0 if status == 0 else 1)
+shown = b""
+while b"on the screen" not in shown:
+    shown += os.read(terminal, 1024)
+_, status = os.waitpid(shell, 0)
+sys.exit(os.WEXITSTATUS(status))
+"#;
+
+#[test]
+fn a_job_that_writes_in_the_background_of_a_terminal_stops_as_a_whole() {
+    let remote = ["-H", "a,b", "--launch-agent", "env ON={host}", "--host-timeout", "2"];
+    let job = oshrun(remote.iter().chain(&["-n", "2", "sh", "-c", "echo on the screen; sleep 1"]));
+    at_a_terminal(BACKGROUND_USER, &job, 0);
+}
+
 /// The user of a terminal, who waits for the word about a PE that reads it, and interrupts the job. Ends with its status.
 const WAITING_USER: &str = r#"
 import os, pty, signal, sys

@@ -22,6 +22,7 @@ pub mod fortran_module;
 pub mod futex;
 pub mod interfaces;
 pub mod interrupts;
+pub mod job_control;
 pub mod job_folder;
 pub mod kernel_text;
 pub mod library;
