@@ -59,6 +59,20 @@ fn a_handler_ends_a_pe_that_it_has_interrupted_in_the_network() {
     }
 }
 
+/// UCX spreads messages that are longer than a segment over as many lanes of an endpoint as its variable says. The other transports have no
+/// such variable.
+#[test]
+fn a_put_is_there_with_its_signal_whatever_the_lanes_of_ucx() {
+    let signalled = program("signalled.c");
+    for transport in ["tcp", "ofi:tcp", "ucx:tcp", "ucx"] {
+        let job = Job::new("-n 2 --nodes 2").env("SHMEM_TRANSPORT", transport).env("UCX_MAX_EAGER_LANES", "2");
+        let ended = job.run(&signalled, [""; 0]);
+        if !ended.lacks_transport(transport) {
+            assert!(ended.expect(0).stdout.contains("all right"), "{transport}");
+        }
+    }
+}
+
 /// A wait in a barrier asks no lane, so the error of one stayed there, and the job hung.
 #[test]
 fn a_job_whose_pes_cannot_reach_each_other_over_ucx_ends_and_says_so() {

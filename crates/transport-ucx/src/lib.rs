@@ -14,6 +14,7 @@ mod answer;
 mod backlog;
 mod channel;
 mod devices;
+mod eager;
 mod keys;
 mod lane;
 mod load;

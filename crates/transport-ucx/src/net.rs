@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use crate::answer::AnswerSender;
 use crate::backlog::Backlog;
 use crate::channel::{Channel, LONGEST_MESSAGE};
+use crate::eager;
 use crate::objects::UcxContext;
 use crate::peers::{Directory, MARK};
 use crate::region::Regions;
@@ -37,8 +38,6 @@ pub(crate) struct Net {
     pub(crate) peers: Directory,
     pub(crate) context: Arc<UcxContext>,
     pub(crate) regions: Regions,
-    /// UCX makes a put of messages between processors, so lanes send unacknowledged messages of their own.
-    sends_messages: bool,
     /// The channel whose worker peers reach; none after the end.
     pub(crate) service: Mutex<Option<Arc<SharedChannel>>>,
     /// A lane has the serving channel.
@@ -126,12 +125,13 @@ impl Net {
             make_room(participant.pes);
         }
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        // UCX's own atomics are not atomic against those of the processor.
-        let sends_messages = context.by_processors && !atomics;
+        let more_lanes = if context.sends_messages { eager::asked_for(|name| std::env::var(name).ok()) } else { None };
+        if let Some(setting) = more_lanes {
+            tracing::warn!("UCX: {setting} has no effect: puts are messages, and only one lane keeps their order");
+        }
         Self {
             peers: Directory::new(participant, atomics),
             regions: Regions::new(context.clone()),
-            sends_messages,
             context,
             service: Mutex::default(),
             service_is_taken: AtomicBool::new(false),
@@ -191,12 +191,12 @@ impl Net {
     /// The runtime's own lane gets the serving one if its puts are messages: the messages between two PEs go by one connection then, so
     /// that acknowledgements of TCP's travel with data, and a caller looks at one worker.
     pub(crate) fn take_channel(&self, options: LaneOptions) -> Result<Arc<SharedChannel>, Error> {
-        let longest_message = match (self.sends_messages, options.rarely_completed) {
+        let longest_message = match (self.context.sends_messages, options.rarely_completed) {
             (true, true) => usize::MAX,
             (true, false) => LONGEST_MESSAGE,
             (false, _) => 0,
         };
-        if self.sends_messages
+        if self.context.sends_messages
             && options.rarely_completed
             && let Some(shared) = &*self.service.lock()
             && !self.service_is_taken.swap(true, Ordering::AcqRel)

@@ -25,7 +25,7 @@ use oxshmem_ucx_sys::{
 };
 
 use crate::devices::Devices;
-use crate::{load, shared_files, tcp};
+use crate::{eager, load, shared_files, tcp};
 
 /// All-zero, for structs of UCX that say by a mask which of their members count.
 pub(crate) fn blank<T>() -> T {
@@ -54,6 +54,8 @@ pub(crate) struct UcxContext {
     pub(crate) devices: Devices,
     /// Between nodes it moves bytes by messages that the target's processor acknowledges.
     pub(crate) by_processors: bool,
+    /// So lanes send unacknowledged messages of their own, whose order UCX keeps.
+    pub(crate) sends_messages: bool,
 }
 
 // SAFETY: the context is made for several threads (`mt_workers_shared`), and the library has been asked whether it can.
@@ -92,7 +94,12 @@ impl UcxContext {
         // Names of devices that are ours may belong to transports that are not used: no reason for a warning of UCX's.
         let names = devices.names.as_deref();
         let quiet = names.map(|_| "n");
-        let settings = [(c"TLS", tls), (c"NET_DEVICES", names), (c"WARN_INVALID_CONFIG", quiet)];
+        let by_processors = tcp::is_all_there_is(tls);
+        // UCX's own atomics are not atomic against those of the processor.
+        let sends_messages = by_processors && !atomics;
+        let one_lane = sends_messages.then_some("1");
+        let settings =
+            [(c"TLS", tls), (c"NET_DEVICES", names), (c"WARN_INVALID_CONFIG", quiet), (eager::LANES, one_lane)];
         let settings = settings.iter().filter_map(|(name, value)| Some((*name, CString::new((*value)?).ok()?)));
         // SAFETY: a configuration that was read above and is released once; strings that end in a zero byte; parameters
         // that say which of their members count.
@@ -111,7 +118,7 @@ impl UcxContext {
             made
         };
         check(ucx, "it finds no network that it could use here", made)?;
-        Ok(Arc::new(UcxContext { ucx, handle, devices, by_processors: tcp::is_all_there_is(tls) }))
+        Ok(Arc::new(UcxContext { ucx, handle, devices, by_processors, sends_messages }))
     }
 }
 

@@ -44,6 +44,7 @@ pub(super) const FAULTS: &[&str] = &[
     "requests many 60 shuffled",
     "requests many 60 tested",
     "requests never 300",
+    "signalled 20000",
     "sizes malloc",
     "teams_that_follow 3",
     "two_lives",
