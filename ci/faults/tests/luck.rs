@@ -78,8 +78,14 @@ fn a_seed_decides_everything() {
     let right = program("luck/right_collectives_in_a_row.c");
     let wrong = program("luck/wrong_flag_without_fence.c");
     let digest = |seed: &str| {
-        let output = sim(&["-n", "3", "--first", seed, "--seeds", "1", "--digests"], std::slice::from_ref(&right));
-        text_of(&output).lines().find(|line| line.starts_with("seed ")).expect("a digest").to_owned()
+        let run =
+            || text_of(&sim(&["-n", "3", "--first", seed, "--seeds", "1", "--digests"], std::slice::from_ref(&right)));
+        // On a busy machine the others may go on without a PE that sleeps: the tool says so.
+        let text = (0..20)
+            .map(|_| run())
+            .find(|text| !text.contains("such a run may not repeat"))
+            .expect("a run that repeats");
+        text.lines().find(|line| line.starts_with("seed ")).expect("a digest").to_owned()
     };
     for seed in ["0", "1", "2", "3", "4"] {
         let first = digest(seed);

@@ -3,7 +3,7 @@
 //! A PE that computes for long, polls its memory without the library, or blocks in the kernel keeps its turn. Threads
 //! that wait for the turn look now and then. If the holder has slept in the kernel between two looks, or has used much
 //! of a processor, the others go on without it, and the run is no function of the seed from then on. A holder that the
-//! machine has not let run is waited for: load of the machine changes nothing.
+//! machine has not let run, or whose memory comes from a disk, is waited for: load of the machine changes nothing.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -117,7 +117,9 @@ impl ThreadTimes {
         let number = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
         let state = fields[0].as_str();
         // Fields 14 and 15 of the file; the first two are not in the list.
-        (!matches!(state, "Z" | "X")).then(|| Self { ticks: number(11) + number(12), sleeps: state != "R" })
+        // One that waits for a disk goes on by itself, as one that waits for a processor does.
+        (!matches!(state, "Z" | "X"))
+            .then(|| Self { ticks: number(11) + number(12), sleeps: !matches!(state, "R" | "D") })
     }
 }
 
