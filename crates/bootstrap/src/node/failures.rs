@@ -61,7 +61,12 @@ pub(super) fn late(patience: Duration, absent: &[u32]) -> Error {
         .fix("look for what keeps them: a debugger, a stopped process, a PE that is not an OpenSHMEM program")
 }
 
+/// How long a PE whose neighbour has gone says nothing, so that the neighbour can say why: it closes its stream before its error is written.
+const FOR_ITS_WORDS: Duration = Duration::from_secs(1);
+
+/// Returns after the time that the other PE may take for its own words. The first PE that says something ends the job.
 pub(super) fn lost(job: &Membership, pe: u32, error: &io::Error) -> Error {
+    std::thread::sleep(FOR_ITS_WORDS);
     Error::new(format!("PE {} lost PE {pe} while they exchanged descriptors", job.rank())).because(error)
 }
 
