@@ -29,9 +29,9 @@ fn runs_and_meets(server: &Server) {
     let probe = probe();
     let met = ended(&mut on(server, &["-n", "4", &probe, "exchange"])).well();
     assert_eq!(met.stdout.matches("exchanged").count(), 4);
-    let words = ended(&mut on(server, &["-n", "1", "printf", "%s.", "a  b", "$HOME", "it's", "|"]));
+    let words = ended(&mut on(server, &["-n", "1", "printf", "%s.", "a  b", "$HOME", "it's", "|"])).well();
     assert_eq!(words.stdout, "a  b.$HOME.it's.|.", "arguments are not for the remote shell");
-    let reached = ended(&mut on(server, &["-n", "2", "sh", "-c", "echo $OXSHMEM_REACHED"]));
+    let reached = ended(&mut on(server, &["-n", "2", "sh", "-c", "echo $OXSHMEM_REACHED"])).well();
     assert_eq!(reached.stdout, "127.0.0.1\n127.0.0.1\n", "sshd says by which address a host was reached");
     let failed = ended(&mut on(server, &["-n", "4", "sh", "-c", "[ $PMI_RANK = 3 ] && exit 7; sleep 600"]));
     failed.expect(7).says(&["PE 3 (h2, pid"]);
