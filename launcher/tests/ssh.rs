@@ -7,9 +7,13 @@ use std::process::Command;
 use launch::sshd::Server;
 use launch::{Running, ended, oshrun, probe, runs, send, until};
 
+/// A start by sshd takes tens of seconds where many processes share a processor.
+const PATIENT: [&str; 2] = ["--host-timeout", "300"];
+
 fn on(server: &Server, arguments: &[&str]) -> Command {
-    let mut command =
-        oshrun(["-H", "h1,h2", "--launch-agent", &server.words("{host}"), "-x", "HERE"].iter().chain(arguments));
+    let shell = server.words("{host}");
+    let usual = ["-H", "h1,h2", "--launch-agent", &shell, "-x", "HERE"];
+    let mut command = oshrun(PATIENT.iter().chain(&usual).chain(arguments));
     command.env("HERE", "");
     command
 }
@@ -42,7 +46,7 @@ fn names_what_is_missing(server: &Server) {
         .expect(1)
         .says(&["the remote shell works, but oshrun cannot be run there"]);
     let shell = server.words("{host}").replace("/user ", "/nobody ");
-    let refused = ended(&mut oshrun(["-H", "h1", "--launch-agent", &shell, "true"])).expect(1);
+    let refused = ended(&mut oshrun(PATIENT.iter().chain(&["-H", "h1", "--launch-agent", &shell, "true"]))).expect(1);
     refused.says(&["the remote shell failed", "Permission denied", "exited with status 255"]);
 }
 
