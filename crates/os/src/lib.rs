@@ -32,6 +32,7 @@ pub mod mappings;
 pub mod memory;
 pub mod numa_policy;
 mod own_descriptor;
+pub mod pacing;
 pub mod process;
 pub mod program;
 pub mod program_line;

@@ -2,6 +2,7 @@
 
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
+use oxshmem_os::pacing;
 use oxshmem_transport::NotIssued;
 
 use crate::address::PeAddress;
@@ -58,5 +59,19 @@ impl Engine {
         let met = self.first.meet(pe, 0, &address.rails[0])?;
         self.meet(pe, &address.rails)?;
         Ok(met)
+    }
+
+    /// A message of a peer has come. If the endpoint reaches peers by TCP, the connection is there now: one that the peer has made to this
+    /// endpoint, or this PE to the peer's. It has no pauses if the peer is on this host.
+    pub(crate) fn send_unpaced(&self, pe: u32) {
+        if self.first.objects.info.endpoint().card {
+            return;
+        }
+        let theirs = || Some(PeAddress::decode(pe, &self.book.as_ref()?.address(pe).ok()?).ok()?.rails[0].name.clone());
+        let ends = pacing::socket_address(&self.first.objects.name)
+            .zip(theirs().and_then(|name| pacing::socket_address(&name)));
+        if let Some((mine, theirs)) = ends.filter(|(mine, theirs)| mine.ip() == theirs.ip()) {
+            pacing::send_unpaced_where(|own, peer| own == mine || peer == theirs);
+        }
     }
 }

@@ -53,8 +53,6 @@ pub(crate) struct Endpoint {
     at_once: usize,
     /// Longest put or get.
     pub(crate) longest: usize,
-    /// From this many bytes on a transfer is cut into several operations.
-    pub(crate) cuts_from: usize,
     /// Those that are counted.
     datagrams: Option<Datagrams>,
     /// Local memory has to be registered.
@@ -97,14 +95,12 @@ impl Endpoint {
         let inject = objects.info.tx().inject_size;
         let datagrams = Datagrams::of(&objects.info);
         let longest = datagrams.map_or(usize::MAX, Datagrams::longest).min(objects.info.longest());
-        let cuts_from = issue::cuts_from(&objects.info.endpoint().provider);
         let reads_at_once = objects.info.delivery == Delivery::Complete && !local;
         let mut endpoint = Self {
             own: OwnMemory::default(),
             inject,
             at_once: if reads_at_once { inject } else { 0 },
             longest,
-            cuts_from,
             datagrams,
             reads_at_once,
             objects,

@@ -284,11 +284,15 @@ impl Engine {
             Message::Hello => {
                 self.first.peers.note_acquaintance(from);
                 self.send(from, &Message::Welcome);
+                self.send_unpaced(from);
                 if self.first.peers.leaving {
                     self.send(from, &Message::Disconnect);
                 }
             }
-            Message::Welcome => self.first.peers.note_acquaintance(from),
+            Message::Welcome => {
+                self.first.peers.note_acquaintance(from);
+                self.send_unpaced(from);
+            }
             Message::Disconnect => self.first.peers.note_disconnect(from),
         }
     }

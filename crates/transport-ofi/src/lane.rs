@@ -44,7 +44,7 @@ impl OfiLane {
         let straight = match reads_back || engine.first.counts_datagrams() {
             true => 0,
             false if net.spread < usize::MAX => net.inject,
-            false => engine.first.longest.min(engine.first.cuts_from - 1),
+            false => engine.first.longest,
         };
         drop(engine);
         let (has_further, notes_atomics) = (net.spread < usize::MAX, !net.atomics_ordered);

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 use mio::net::TcpStream;
+use oxshmem_os::pacing;
 
 use crate::limits::TURN;
 use crate::proto::seal::{Opener, Sealer};
@@ -57,7 +58,7 @@ impl Connection {
         }
         let tuned = if stays_on_host(&stream) {
             // The kernel that would answer for the peer is this one, which tells of the peer's end by itself.
-            socket::send_unpaced(stream.as_fd())
+            pacing::send_unpaced(stream.as_raw_fd())
         } else {
             socket::probe_when_idle(stream.as_fd(), probes)
         };

@@ -66,14 +66,6 @@ pub(crate) unsafe fn receive(
     })
 }
 
-/// Has the kernel send without pauses to a peer on this host. Some hosts control congestion by pacing (BBR), and the timer of each
-/// pause costs more than the message behind it: a put of 1 MiB over loopback took 137 us with BBR and 84 with Reno, which does
-/// not pace. What leaves the host keeps what its administrator has chosen.
-pub(crate) fn send_unpaced(socket: BorrowedFd<'_>) -> io::Result<()> {
-    // Every Linux has it, and lets every user choose it.
-    set(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, b"reno")
-}
-
 /// Has the kernel ask a peer of which nothing is heard whether it is still there.
 pub(crate) fn probe_when_idle(socket: BorrowedFd<'_>, Probes { idle, interval, count }: Probes) -> io::Result<()> {
     let options = [
@@ -119,32 +111,5 @@ fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::{TcpListener, TcpStream};
-    use std::os::fd::AsFd;
-
-    use super::*;
-
-    fn congestion_control(socket: BorrowedFd<'_>) -> String {
-        let (mut name, mut length) = ([0_u8; 16], 16);
-        // SAFETY: the name has as many bytes as the length says.
-        let done = unsafe {
-            let name = name.as_mut_ptr().cast();
-            libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, name, &raw mut length)
-        };
-        assert_eq!(done, 0, "{}", io::Error::last_os_error());
-        String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned()
-    }
-
-    #[test]
-    fn a_socket_sends_without_the_pauses_of_the_host() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
-        let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
-        send_unpaced(stream.as_fd()).expect("every Linux has it");
-        assert_eq!(congestion_control(stream.as_fd()), "reno");
     }
 }

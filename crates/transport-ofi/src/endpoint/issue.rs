@@ -9,28 +9,6 @@ use super::piece::{Aim, Transfer, refuses_length};
 use super::{Endpoint, Issued, RemoteTarget};
 use crate::delivery::Delivery;
 
-/// Transfers from this length on are cut over libfabric's `tcp`. Its sender sleeps where the socket takes no more of an operation, and
-/// finds out late that there is room again; in several operations it has more to send whenever it looks. Two nodes of one machine, puts one
-/// after the other: of 512 KiB 50 us whole and 60 in two pieces, of 768 KiB 95 and 92, of 1 MiB 200 and 125, of 2 MiB 400 and 290;
-/// broadcasts of 1 and 2 MiB 215 and 440 us whole, 180 and 300 in pieces.
-const CUT_OVER_TCP: usize = 1 << 20;
-
-/// Longest piece of these. In pieces of 256 KiB the same puts of 1 MiB took 126 us, in pieces of 384 KiB 125, in pieces of 512 KiB 170.
-const TCP_PIECE: usize = 384 << 10;
-
-/// From how many bytes on transfers by an endpoint of this provider are cut.
-pub(super) fn cuts_from(provider: &str) -> usize {
-    match provider.split(';').next() {
-        Some("tcp" | "net") => CUT_OVER_TCP,
-        _ => usize::MAX,
-    }
-}
-
-/// How many bytes of a transfer of `n` one operation takes at most, for that. Pieces have one length, but for the last.
-fn longest_of(n: usize, cuts_from: usize) -> usize {
-    if n < cuts_from { n } else { n.div_ceil(n.div_ceil(TCP_PIECE)).next_multiple_of(4096) }
-}
-
 /// How many of `n` bytes one operation of at most `longest` takes there.
 fn longest_at(here: FoundPiece<u64>, n: usize, longest: usize) -> usize {
     n.min(usize::try_from(here.room).unwrap_or(usize::MAX)).min(longest)
@@ -52,7 +30,7 @@ impl Endpoint {
         n: usize,
     ) -> Issued<usize> {
         let RemoteTarget { peer, mut found } = target;
-        let longest = self.longest.min(longest_of(n, self.cuts_from));
+        let longest = self.longest;
         // Nothing is issued for no bytes, whose buffer may be anywhere.
         if let Some(here) = found
             && n > 0
@@ -130,32 +108,5 @@ impl Endpoint {
             return unsafe { self.piece(aim, Transfer::PutCopied(source), n) };
         }
         self.taken(pe, code).map(|()| n)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{CUT_OVER_TCP, TCP_PIECE, cuts_from, longest_of};
-
-    #[test]
-    fn long_transfers_over_tcp_are_cut_in_pieces_of_whole_pages() {
-        for provider in ["tcp", "tcp;ofi_rxm", "net;ofi_rxm"] {
-            let from = cuts_from(provider);
-            assert_eq!(longest_of(CUT_OVER_TCP - 1, from), CUT_OVER_TCP - 1, "{provider}");
-            for n in [0, 1, 4095, 4096, 1 << 20, 5 << 20, 77 << 20].map(|more| CUT_OVER_TCP + more) {
-                let piece = longest_of(n, from);
-                assert!(
-                    piece.is_multiple_of(4096) && piece <= TCP_PIECE && piece > TCP_PIECE / 2,
-                    "{n} over {provider}: {piece}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn no_other_provider_cuts() {
-        for provider in ["verbs;ofi_rxm", "cxi", "shm", "udp;ofi_rxd", "tcpish", ""] {
-            assert_eq!(longest_of(1 << 30, cuts_from(provider)), 1 << 30, "{provider}");
-        }
     }
 }
