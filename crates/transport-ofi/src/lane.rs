@@ -302,6 +302,23 @@ unsafe impl Lane for OfiLane {
         unsafe { self.amo(&AtomicArguments { to, width, amo, old }) }
     }
 
+    /// The message goes by the first rail, so its answer stands for a read behind the puts there.
+    fn send_behind_puts(&self, pe: u32, send: &mut dyn FnMut() -> Result<(), Busy>) -> Result<(), Busy> {
+        if !self.reads_back || !self.net.messages_follow {
+            return send();
+        }
+        // Before the message: another thread may issue a put while it is sent, which is noted for itself.
+        let unread = self.state(&mut self.net.lock()).unread.take(0, pe);
+        let sent = send();
+        if let Some(place) = unread {
+            let mut engine = self.net.lock();
+            if sent.is_ok() || !self.state(&mut engine).unread.note(0, place) {
+                self.account.complete_locked(1);
+            }
+        }
+        sent
+    }
+
     fn outstanding(&self) -> u64 {
         self.account.outstanding() + self.further().map_or(0, Account::outstanding)
     }

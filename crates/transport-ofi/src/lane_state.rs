@@ -32,6 +32,11 @@ impl UnreadPuts {
         self.0[rail].insert(place.pe, place).is_none()
     }
 
+    /// Takes the one to this PE by this rail.
+    pub(crate) fn take(&mut self, rail: usize, pe: u32) -> Option<Remote> {
+        self.0.get_mut(rail)?.remove(&pe)
+    }
+
     /// How many there are.
     pub(crate) fn count(&self) -> u64 {
         self.0.iter().map(|places| places.len() as u64).sum()

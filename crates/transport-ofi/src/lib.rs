@@ -21,7 +21,7 @@
 //! | `FI_MR_ALLOCATED` | [`PINS`](oxshmem_transport::Features::PINS): the heap is registered as it grows; peers ask for windows that came later |
 //! | `FI_MR_ENDPOINT` | a registration is bound to the endpoint and enabled before its key is read |
 //! | `FI_MR_LOCAL` | local memory has a descriptor: that of its region, of the operation's own bytes, or of a registration for this operation; what cannot be registered is copied |
-//! | no `FI_DELIVERY_COMPLETE`, or a target whose software would have to send it | a completed put is read back (`FI_ORDER_RAW`) before it counts, and is no longer than `max_order_raw_size`; where the endpoint has the flag, a put that the program waits for by itself has it |
+//! | no `FI_DELIVERY_COMPLETE`, or a target whose software would have to send it | a completed put is read back (`FI_ORDER_RAW`) before it counts, and is no longer than `max_order_raw_size`; the answer to a message behind it (`FI_ORDER_SAW`) does as well; where the endpoint has the flag, a put that the program waits for by itself has it |
 //! | `FI_ORDER_WAW` up to the longest message | a fence between puts is free; otherwise it waits |
 //! | `FI_ORDER_SAW`, `FI_ORDER_SAS` as well | a signal is sent right behind its data; otherwise the data is waited for. The messages of the runtime's own lane are acknowledged now and then, and those of programs where software moves the data and the thread can be woken |
 //! | all of `FI_ATOMIC_READ`, `FI_ATOMIC_WRITE`, `FI_SUM`, `FI_BAND`, `FI_BOR`, `FI_BXOR`, `FI_CSWAP` on 4 and 8 bytes | the job may leave its atomics to the endpoint (`SHMEM_AMO=network`) |

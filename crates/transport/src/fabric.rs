@@ -279,6 +279,12 @@ pub unsafe trait Lane: Send + Sync {
         unsafe { self.amo(&AtomicArguments { to, width: Width::Eight, amo, old: std::ptr::null_mut() }) }
     }
 
+    /// Sends a message to a PE by `send`. It follows the puts that were issued to the PE before, and its answer, for which whoever waits for
+    /// completion waits too, shows that they have taken effect. So the lane needs to find that out of none of them by itself.
+    fn send_behind_puts(&self, _pe: u32, send: &mut dyn FnMut() -> Result<(), Busy>) -> Result<(), Busy> {
+        send()
+    }
+
     /// How many operations are not complete: zero exactly when all are, otherwise never less than there are. Takes no lock.
     /// A thread sees its own operations in it, and what they have fetched once it is zero (acquire).
     fn outstanding(&self) -> u64;

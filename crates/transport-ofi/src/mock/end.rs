@@ -198,15 +198,21 @@ impl MockEnd {
         }
         if !self.late.is_empty() {
             let (mut late, all) = (std::mem::take(&mut self.late), self.dice.one_in(3));
-            let goes = |it: &&mut MockPending| !it.asked && (all || self.is_read_back(it));
-            late.iter_mut().filter(goes).for_each(|it| it.asked = self.ask(it));
+            for i in 0..late.len() {
+                // Those before it that have arrived are gone from the list.
+                let is_behind = late[..i].iter().any(|earlier| late[i].comes_behind(earlier, self.nature));
+                if !late[i].asked && !is_behind && (all || self.is_waited_for(&late[i])) {
+                    late[i].asked = self.ask(&late[i]);
+                }
+            }
             self.late = late;
         }
         let (count, nature) = (self.pending.len(), self.nature);
         let chosen = self.dice.below(count);
         let is_free = |i: usize| {
             let it = &self.pending[i];
-            let is_behind = self.late.iter().any(|late| it.reads_behind(late, nature));
+            // A put that completes early is late itself then, behind those.
+            let is_behind = !it.is_early(nature) && self.late.iter().any(|late| it.comes_behind(late, nature));
             let follows = |earlier: &MockPending| {
                 earlier.operation.to == it.operation.to
                     && nature.follows(it.operation.what.place(), earlier.operation.what.place())
@@ -223,7 +229,7 @@ impl MockEnd {
                     Sent::Later => {}
                 }
             }
-            MockEffect::Put { .. } if !nature.delivers => {
+            MockEffect::Put { .. } if it.is_early(nature) => {
                 it.operation.take_source();
                 let context = std::mem::take(&mut it.operation.context);
                 self.late.push(it);
@@ -234,9 +240,9 @@ impl MockEnd {
         self.pending.insert(next, it);
     }
 
-    /// Whether a get waits for a put that is late.
-    fn is_read_back(&self, late: &MockPending) -> bool {
-        self.pending.iter().any(|it| it.reads_behind(late, self.nature))
+    /// Whether something waits for a put that is late.
+    fn is_waited_for(&self, late: &MockPending) -> bool {
+        self.pending.iter().any(|it| it.comes_behind(late, self.nature))
     }
 
     /// Sends the command of an operation. Whether there was room.
@@ -245,7 +251,7 @@ impl MockEnd {
         let mut command = MockCommand { from: self.name, number: it.number, kind: PUT, ..MockCommand::default() };
         let mut data: &[u8] = &[];
         match what {
-            MockEffect::Put { bytes, address, key } => {
+            MockEffect::Put { bytes, address, key, .. } => {
                 let (at, n) =
                     bytes.as_ref().map_or_else(|place| *place, |copy| (copy.as_ptr().expose_provenance(), copy.len()));
                 (command.address, command.key, command.bytes, command.there) = (*address, *key, n as u64, at as u64);
@@ -313,11 +319,15 @@ impl MockEnd {
 }
 
 impl MockPending {
-    /// Whether it is a get that takes effect behind a put that is late.
-    fn reads_behind(&self, late: &Self, nature: &Nature) -> bool {
+    /// Whether it takes effect behind a put that is late.
+    fn comes_behind(&self, late: &Self, nature: &Nature) -> bool {
         let (this, before) = (&self.operation, &late.operation);
-        let is_later = matches!(this.what, MockEffect::Get { .. }) && late.number < self.number && before.to == this.to;
-        is_later && nature.follows(this.what.place(), before.what.place())
+        late.number < self.number && before.to == this.to && nature.follows(this.what.place(), before.what.place())
+    }
+
+    /// Whether it completes before it takes effect.
+    fn is_early(&self, nature: &Nature) -> bool {
+        nature.early && matches!(self.operation.what, MockEffect::Put { delivered: false, .. })
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct Nature {
     pub(super) raw: usize,
     /// Whether it can complete a put when its effect is there.
     pub(super) delivers: bool,
+    /// Whether it completes a put before its effect is there, unless the put asks for that.
+    pub(super) early: bool,
     pub(super) queue: usize,
     pub(super) longest: usize,
     /// Atomics that it has not got.
@@ -89,6 +91,7 @@ pub(super) const USUAL: Nature = Nature {
     waw: 0,
     raw: usize::MAX,
     delivers: true,
+    early: false,
     queue: 64,
     longest: usize::MAX,
     lacks: &[],

@@ -30,6 +30,7 @@ pub(super) const NATURES: &[Nature] = &[
         order: fi::FI_ORDER_RAW,
         raw: 800,
         delivers: false,
+        early: true,
         queue: 16,
         longest: 1000,
         ..USUAL
@@ -59,13 +60,15 @@ pub(super) const NATURES: &[Nature] = &[
         injects: 20,
         order: fi::FI_ORDER_SAS | fi::FI_ORDER_RAW,
         delivers: false,
+        early: true,
         queue: 16,
         longest: 1 << 30,
         lacks: ALL_ATOMICS,
         connects_for: 3,
         ..USUAL
     },
-    // The provider for one host's memory: software moves everything, and the first operations to a peer are dropped.
+    // The provider for one host's memory: software moves everything, a completed put may not be there unless it asks for that, and the first
+    // operations to a peer are dropped.
     Nature {
         name: c"mock_shm",
         mr_mode: fi::FI_MR_VIRT_ADDR,
@@ -74,6 +77,7 @@ pub(super) const NATURES: &[Nature] = &[
         order: EVERY_ORDER,
         waw: usize::MAX,
         queue: 4,
+        early: true,
         by_software: true,
         connects_for: 20,
         cards: 1,

@@ -18,6 +18,8 @@ pub(super) enum MockEffect {
         bytes: Result<Vec<u8>, (usize, usize)>,
         address: u64,
         key: u64,
+        /// It is complete when its effect is there.
+        delivered: bool,
     },
     Get {
         at: usize,

@@ -10,7 +10,9 @@ use std::sync::atomic::Ordering;
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::Libfabric;
-use oxshmem_transport::{Amo, Fabric, GetArguments, LaneOptions, PutArguments, suite, suites};
+use oxshmem_transport::{
+    Amo, Busy, Fabric, GetArguments, Issuer, LaneOptions, PutArguments, Region, Segment, SignalUpdate, suite, suites,
+};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::calls::open_fabric;
@@ -362,6 +364,76 @@ fn a_put_that_is_waited_for_by_itself_is_acknowledged() {
         // A put of up to 4096 bytes is copied; libfabric reads a longer one where it is.
         assert_eq!([4096, 4097, LONG].map(|n| carried_by(1, n)), [4096, 4097, LONG]);
     });
+}
+
+/// The answer to a message behind a put shows that the put has arrived. What is put after the message is read back, and so is everything
+/// if the message does not go.
+#[test]
+fn a_put_in_front_of_a_message_that_is_answered_is_not_read_back() {
+    one_sided("mock_shm", 1, |lane, ends| {
+        let carried_by = |act: &dyn Fn()| {
+            let before = end(ends[0]).carried;
+            act();
+            lane.quiet();
+            end(ends[0]).carried - before
+        };
+        let put = || lane.put(DATA, &SOURCE);
+        let message = |sent| {
+            let mut send = || sent;
+            assert_eq!(lane.lane.send_behind_puts(1, &mut send), sent);
+        };
+        // The read has one byte.
+        assert_eq!(carried_by(&put), LONG + 1);
+        let answered = || [put(), message(Ok(()))];
+        assert_eq!(carried_by(&|| _ = answered()), LONG);
+        assert!(lane.lane.completion().expect("nothing is wrong"), "the put counts as under way");
+        assert_eq!(carried_by(&|| _ = [put(), message(Err(Busy))]), LONG + 1);
+        assert_eq!(carried_by(&|| _ = [message(Ok(())), put()]), LONG + 1);
+        assert_eq!(puts_under_way(ends), 0, "a quiet left puts behind");
+        let overtaken = |sent| {
+            put();
+            let mut send = || {
+                put();
+                sent
+            };
+            assert_eq!(lane.lane.send_behind_puts(1, &mut send), sent);
+        };
+        assert_eq!(carried_by(&|| overtaken(Ok(()))), 2 * LONG + 1);
+        assert_eq!(carried_by(&|| overtaken(Err(Busy))), 2 * LONG + 1);
+        assert_eq!(puts_under_way(ends), 0, "a quiet left puts behind");
+    });
+}
+
+/// The same with the software around the provider, which asks for the answer when its caller waits.
+#[test]
+fn a_signal_saves_its_put_the_read() {
+    let _alone = alone();
+    let memory = [0, 1].map(|_| vec![0_u8; LONG + 64].leak());
+    let pes = [0, 1].map(|me| pe("mock_shm", me, 2, 1));
+    for (pe, memory) in pes.iter().zip(memory) {
+        let segment = Segment { base: memory.as_mut_ptr(), len: memory.len() };
+        pe.register(Region::Heap, segment).expect("memory is registered");
+    }
+    let addresses: Vec<_> = pes.iter().map(|pe| pe.address()).collect();
+    for pe in &pes {
+        pe.connect(Box::new(suite::AllAddresses(addresses.clone()))).expect("it connects");
+    }
+    let lane = pes[0].lane(LaneOptions { rarely_completed: true }).expect("a lane");
+    let wait = |attempt: &mut dyn FnMut() -> bool| while !attempt() {};
+    let issuer = Issuer::new(&*lane, pes[0].capabilities(), &wait);
+    const ROUNDS: usize = 5;
+    for _ in 0..ROUNDS {
+        // SAFETY: the source is static, and the flag lies in the peer's heap.
+        unsafe { issuer.put_signal(DATA, SOURCE.as_ptr(), LONG, FLAG, SignalUpdate::Add(1)) };
+        while !lane.poll_completion().expect("nothing is wrong") {}
+    }
+    drop(lane);
+    pes.iter().for_each(|pe| pe.leave());
+    while !pes.iter().all(|pe| pe.has_left()) {
+        pes.iter().for_each(|pe| _ = pe.progress());
+    }
+    drop(pes);
+    assert_eq!(end(0).carried, ROUNDS * LONG, "a read has one byte");
 }
 
 #[test]

@@ -76,7 +76,7 @@ unsafe extern "C" fn write(
     let end = unsafe { end_of(ep) };
     let at = buffer.expose_provenance();
     end.demand_registered(at, n, desc);
-    let what = MockEffect::Put { bytes: Err((at, n)), address, key };
+    let what = MockEffect::Put { bytes: Err((at, n)), address, key, delivered: false };
     end.issue(MockOperation { to: to as usize, context: context.expose_provenance(), what }, n)
 }
 
@@ -96,7 +96,7 @@ unsafe extern "C" fn inject(
     if n > end.nature.injects {
         return -(fi::FI_EINVAL as isize);
     }
-    let what = MockEffect::Put { bytes: Ok(bytes.to_vec()), address, key };
+    let what = MockEffect::Put { bytes: Ok(bytes.to_vec()), address, key, delivered: false };
     end.accept(MockOperation { to: to as usize, context: 0, what }, n)
 }
 
@@ -129,7 +129,8 @@ unsafe extern "C" fn writemsg(ep: *mut fi::fid_ep, message: *const fi::fi_msg_rm
         end.demand_registered(at, n, desc);
         Err((at, n))
     };
-    let what = MockEffect::Put { bytes, address: remote.addr, key: remote.key };
+    let delivered = flags & fi::FI_DELIVERY_COMPLETE != 0;
+    let what = MockEffect::Put { bytes, address: remote.addr, key: remote.key, delivered };
     end.issue(MockOperation { to: message.addr as usize, context: message.context.expose_provenance(), what }, n)
 }
 

@@ -157,6 +157,10 @@ impl FilledLane {
     /// [`Lane::poll_completion`] where this layer has operations of its own, or one of them has failed.
     #[inline(never)]
     fn poll_both(&self) -> Result<bool, Failed> {
+        // Before it: the answers to these questions show that puts have arrived.
+        if let Some(asked) = self.asked.as_ref().filter(|asked| asked.follows) {
+            asked.requester.mark_behind_puts(&*self.lane);
+        }
         self.lane.poll_completion()?;
         // Behind it, as in `progress`.
         if let Some(asked) = &self.asked {

@@ -9,7 +9,9 @@ use parking_lot::Mutex;
 use super::answers::{AnswerOutcome, LaneAnswers};
 use super::service::Service;
 use crate::limits::{MOST_ASKED, MOST_ASKED_IN_BATCHES, MOST_UNACKNOWLEDGED, MOST_UNACKNOWLEDGED_BYTES};
-use crate::{Account, ActiveMessage, Busy, GetArguments, MessageContent, NumberMap, TargetTask, Width, deliver_old};
+use crate::{
+    Account, ActiveMessage, Busy, GetArguments, Lane, MessageContent, NumberMap, TargetTask, Width, deliver_old,
+};
 
 /// The requests of one lane to targets' processors.
 pub(super) struct Requester {
@@ -115,11 +117,22 @@ impl Requester {
         self.send(&mut questions, pe, task, data, AnswerPlace::Nowhere, answered)
     }
 
-    /// Asks each PE to acknowledge what it was sent, as far as there is room. No answer comes over a network that has
-    /// failed.
-    fn mark(&self, questions: &mut Requests) {
+    /// Asks each PE to acknowledge what it was sent, as far as there is room. These questions follow the puts of `lane`.
+    pub(super) fn mark_behind_puts(&self, lane: &dyn Lane) {
+        if self.account.outstanding() > 0 {
+            self.mark(&mut self.questions.lock(), |pe, send| lane.send_behind_puts(pe, send));
+        }
+    }
+
+    /// Asks each PE to acknowledge what it was sent, as far as there is room. `by` sends a question by its second argument. No answer comes
+    /// over a network that has failed.
+    fn mark(
+        &self,
+        questions: &mut Requests,
+        by: impl Fn(u32, &mut dyn FnMut() -> Result<(), Busy>) -> Result<(), Busy>,
+    ) {
         while let Some(&pe) = questions.unasked.keys().next() {
-            let sent = self.send(questions, pe, TargetTask::Mark, &[], AnswerPlace::Nowhere, true);
+            let sent = by(pe, &mut || self.send(questions, pe, TargetTask::Mark, &[], AnswerPlace::Nowhere, true));
             if sent.is_err() || self.account.has_failed() {
                 return;
             }
@@ -186,7 +199,7 @@ impl Requester {
             return 0;
         }
         let mut questions = self.questions.lock();
-        self.mark(&mut questions);
+        self.mark(&mut questions, |_, send| send());
         self.take_answers(&mut questions)
     }
 

@@ -331,7 +331,7 @@ fn an_answer_does_not_acknowledge_a_message_that_has_failed() {
         let (_post, requester) = requester(&mut memory);
         send_adds(&requester, before, 0);
         send_adds(&requester, 1, 32);
-        requester.mark(&mut requester.questions.lock());
+        requester.mark(&mut requester.questions.lock(), |_, send| send());
         // The message is refused, the mark answered, and both answers are taken.
         while requester.service.serve() {}
         requester.take_answers(&mut requester.questions.lock());
