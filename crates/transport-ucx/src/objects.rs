@@ -107,7 +107,11 @@ impl UcxContext {
             let mut settings = settings.map(|(name, value)| (ucx.config_modify)(config, name.as_ptr(), value.as_ptr()));
             let chosen = settings.find(|&status| status != UCS_OK).unwrap_or(UCS_OK);
             let folder = shared_files::setting(&version(ucx), tls);
-            for (name, number) in rails(devices.cards).chain(tcp::segments(&version(ucx), tls)).chain(folder) {
+            for (name, number) in rails(devices.cards)
+                .chain(tcp::segments(&version(ucx), tls))
+                .chain(folder)
+                .chain(tcp::copying(sends_messages))
+            {
                 // Not every version has every one of them.
                 (ucx.config_modify)(config, name.as_ptr(), number.as_ptr());
             }

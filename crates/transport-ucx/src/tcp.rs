@@ -18,6 +18,16 @@ pub(crate) fn segments(version: &str, tls: Option<&str>) -> impl Iterator<Item =
 /// put of a MiB takes three times as long. Two hold a piece of an unacknowledged put (`channel::unacknowledged`) with its header.
 const TCP_SEGMENT: usize = 132 << 10;
 
+/// Longest data of a message over TCP that UCX is given as a list. UCX sends contiguous data of this length by `sendmsg`, and copies a list
+/// behind the header and sends both by `send` ([`copying`]), which takes 0.1 us less up to this length, and as long at 8 KiB.
+pub(crate) const LISTED: usize = 4 << 10;
+
+/// The setting by which UCX copies messages of up to [`LISTED`] bytes that it is given as lists, unless the user has made it.
+pub(crate) fn copying(sends_messages: bool) -> Option<(&'static CStr, CString)> {
+    let is_free = sends_messages && std::env::var_os("UCX_ZCOPY_THRESH").is_none();
+    is_free.then(|| CString::new((LISTED + 1).to_string()).ok()).flatten().map(|number| (c"ZCOPY_THRESH", number))
+}
+
 /// By which names a version of UCX lets a program set the length of segments: without the name of the transport at first, later with
 /// it. None where that is not known.
 fn segment_names(version: &str) -> &'static [&'static CStr] {
@@ -52,7 +62,7 @@ fn names(tls: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_all_of, segment_names};
+    use super::{LISTED, copying, is_all_of, segment_names};
 
     #[test]
     fn the_names_of_segments_follow_the_version() {
@@ -61,6 +71,14 @@ mod tests {
         for unknown in ["1.14.0", "1.9.0", "2.0.0", ""] {
             assert!(segment_names(unknown).is_empty(), "{unknown}");
         }
+    }
+
+    #[test]
+    fn ucx_copies_lists_of_messages_unless_the_user_has_chosen() {
+        let chosen = std::env::var_os("UCX_ZCOPY_THRESH").is_some();
+        assert_eq!(copying(true).is_none(), chosen);
+        assert!(copying(true).is_none_or(|(name, least)| name == c"ZCOPY_THRESH" && least.to_bytes() == b"4097"));
+        assert!(LISTED == 4096 && copying(false).is_none());
     }
 
     #[test]

@@ -337,6 +337,20 @@ pub const UCP_AM_HANDLER_PARAM_FIELD_ARG: ucp_am_handler_param_field = 8;
 pub type ucp_am_handler_param_field = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Copy, Clone)]
+pub struct ucp_dt_iov {
+    pub buffer: *mut ::core::ffi::c_void,
+    pub length: usize,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of ucp_dt_iov"][::core::mem::size_of::<ucp_dt_iov>() - 16usize];
+    ["Alignment of ucp_dt_iov"][::core::mem::align_of::<ucp_dt_iov>() - 8usize];
+    ["Offset of field: ucp_dt_iov::buffer"][::core::mem::offset_of!(ucp_dt_iov, buffer) - 0usize];
+    ["Offset of field: ucp_dt_iov::length"][::core::mem::offset_of!(ucp_dt_iov, length) - 8usize];
+};
+pub type ucp_dt_iov_t = ucp_dt_iov;
+#[repr(C)]
+#[derive(Copy, Clone)]
 pub struct ucp_params {
     pub field_mask: u64,
     pub features: u64,

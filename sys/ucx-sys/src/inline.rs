@@ -62,6 +62,12 @@ pub const fn ucp_dt_make_contig(size: usize) -> crate::ucp_datatype_t {
     (size as crate::ucp_datatype_t) << 3
 }
 
+/// `ucp_dt_make_iov`: a list of pieces.
+pub const fn ucp_dt_make_iov() -> crate::ucp_datatype_t {
+    // The class of lists is 2, in the low three bits.
+    2
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

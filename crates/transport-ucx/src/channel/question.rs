@@ -9,10 +9,11 @@ use std::{mem, ptr, slice};
 
 use oxshmem_transport::batch::Batch;
 use oxshmem_transport::{MOST_UNACKNOWLEDGED, TargetTask, Width, deliver_old};
-use oxshmem_ucx_sys::inline::{Started, started};
+use oxshmem_ucx_sys::inline::{Started, started, ucp_dt_make_iov};
 use oxshmem_ucx_sys::{
-    UCP_AM_SEND_FLAG_EAGER, UCP_AM_SEND_FLAG_REPLY, UCP_AM_SEND_FLAG_RNDV, UCP_OP_ATTR_FIELD_FLAGS, UCS_OK,
-    ucp_am_recv_param_t, ucp_request_param_t, ucp_send_am_flags, ucs_status_t,
+    UCP_AM_SEND_FLAG_EAGER, UCP_AM_SEND_FLAG_REPLY, UCP_AM_SEND_FLAG_RNDV, UCP_OP_ATTR_FIELD_DATATYPE,
+    UCP_OP_ATTR_FIELD_FLAGS, UCS_OK, ucp_am_recv_param_t, ucp_dt_iov_t, ucp_request_param_t, ucp_send_am_flags,
+    ucs_status_t,
 };
 
 use super::reached::ReachedPeer;
@@ -20,6 +21,7 @@ use super::{COPIED, Channel, Inbox};
 use crate::message::{ASK, AnswerMessage, Ask, AskMessage, HEADER};
 use crate::objects::{blank, finish, start_owning};
 use crate::peers::Directory;
+use crate::tcp::LISTED;
 
 /// A question to `pe` whose answer has not come.
 pub(super) struct OpenQuestion {
@@ -44,6 +46,8 @@ pub(super) enum Expected {
 /// A message, kept until UCX has sent it.
 pub(super) struct SentQuestion {
     header: [u8; HEADER],
+    /// Short data over TCP, as a list of one piece.
+    piece: ucp_dt_iov_t,
     /// A copy of the data, where no caller keeps it or UCX has refused to read it there.
     copy: Vec<u8>,
     pe: u32,
@@ -53,6 +57,8 @@ pub(super) struct SentQuestion {
 
 /// After this many bytes of messages that expect no answer the channel asks for one, as after [`MOST_UNACKNOWLEDGED`] messages.
 const MOST_UNACKNOWLEDGED_BYTES: usize = 4 << 20;
+
+const NO_PIECE: ucp_dt_iov_t = ucp_dt_iov_t { buffer: ptr::null_mut(), length: 0 };
 
 /// The data of a message.
 pub(super) enum RequestData<'a> {
@@ -137,7 +143,14 @@ impl Channel {
         let pe = self.peers[peer].pe;
         let mut question = match self.spare.take() {
             Some(spare) => spare,
-            None => Box::new(SentQuestion { header, copy: Vec::new(), pe, number, inbox: self.inbox.clone() }),
+            None => Box::new(SentQuestion {
+                header,
+                piece: NO_PIECE,
+                copy: Vec::new(),
+                pe,
+                number,
+                inbox: self.inbox.clone(),
+            }),
         };
         (question.header, question.pe, question.number) = (header, pe, number);
         question.copy.clear();
@@ -159,13 +172,21 @@ impl Channel {
         } else if !matches!(ask, Ask::Many) {
             self.note_unacknowledged(peer, bytes);
         }
+        let most_listed = if self.worker.context.sends_messages { LISTED } else { 0 };
         let (send, endpoint) = (self.ucx().am_send, self.peers[peer].endpoint);
-        // SAFETY: `sent` takes a boxed question; the endpoint is open. The box keeps the header and copied data until UCX has sent
+        // SAFETY: `sent` takes a boxed question; the endpoint is open. The box keeps the header, the list and copied data until UCX has sent
         // them, and the caller the borrowed data.
         let (outcome, back) = unsafe {
             start_owning(question, sent, sent_as(way), |question, param| {
                 let header = (*question).header.as_ptr().cast();
                 let data = borrowed.unwrap_or(&(*question).copy);
+                if (1..=most_listed).contains(&data.len()) {
+                    (*question).piece = ucp_dt_iov_t { buffer: data.as_ptr().cast_mut().cast(), length: data.len() };
+                    param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+                    param.datatype = ucp_dt_make_iov();
+                    let pieces = &raw const (*question).piece;
+                    return started(send(endpoint, ASK, header, HEADER, pieces.cast(), 1, param));
+                }
                 started(send(endpoint, ASK, header, HEADER, data.as_ptr().cast(), data.len(), param))
             })
         };

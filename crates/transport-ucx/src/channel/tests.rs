@@ -1,6 +1,7 @@
 //! Channels to the only PE of a job, which serves when the test says so. It answers as PE 1 as well.
 
 mod last_answers;
+mod lists;
 mod losses;
 
 use std::ffi::{c_uint, c_void};

@@ -84,7 +84,7 @@ const UCX: BoundLibrary = BoundLibrary {
     pkg_config: "ucx",
     package: "libucx-dev",
     types: &[
-        "ucp_(params|worker_params|worker_attr|ep_params|mem_map_params|request_param|lib_attr)_t",
+        "ucp_(params|worker_params|worker_attr|ep_params|mem_map_params|request_param|lib_attr|dt_iov)_t",
         "ucp_am_(handler|recv)_param_t",
         "ucp_err_handler",
         "ucs_status_t",
