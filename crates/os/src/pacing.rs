@@ -25,7 +25,8 @@ pub fn send_unpaced(socket: RawFd) -> io::Result<()> {
 pub fn send_unpaced_where(wanted: impl Fn(SocketAddr, SocketAddr) -> bool) {
     let Ok(entries) = fs::read_dir("/proc/self/fd") else { return };
     for number in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
-        let ends = own_address(number).zip(peer_address(number));
+        // Most descriptors are no sockets, and one call of the kernel tells that.
+        let ends = own_address(number).and_then(|own| Some((own, peer_address(number)?)));
         if ends.is_some_and(|(own, peer)| own.ip() == peer.ip() && wanted(own, peer)) {
             // One that stays paced is slower, and no more than that.
             let _ = send_unpaced(number);

@@ -1,5 +1,7 @@
 //! How peers come to know each other when they first need to, and part.
 
+use std::time::Instant;
+
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_os::pacing;
@@ -61,17 +63,22 @@ impl Engine {
         Ok(met)
     }
 
-    /// A message of a peer has come. If the endpoint reaches peers by TCP, the connection is there now: one that the peer has made to this
-    /// endpoint, or this PE to the peer's. It has no pauses if the peer is on this host.
-    pub(crate) fn send_unpaced(&self, pe: u32) {
+    /// Has the kernel send without pauses to new contacts on this host. If the endpoint reaches peers by TCP, their connections are there
+    /// now: those that peers have made to this endpoint, and those of this PE to theirs.
+    pub(crate) fn send_to_contacts_unpaced(&mut self) {
+        let (begun, pes) = (Instant::now(), self.contacts.take());
         if self.first.objects.info.endpoint().card {
             return;
         }
-        let theirs = || Some(PeAddress::decode(pe, &self.book.as_ref()?.address(pe).ok()?).ok()?.rails[0].name.clone());
-        let ends = pacing::socket_address(&self.first.objects.name)
-            .zip(theirs().and_then(|name| pacing::socket_address(&name)));
-        if let Some((mine, theirs)) = ends.filter(|(mine, theirs)| mine.ip() == theirs.ip()) {
-            pacing::send_unpaced_where(|own, peer| own == mine || peer == theirs);
+        let name_of =
+            |pe| Some(PeAddress::decode(pe, &self.book.as_ref()?.address(pe).ok()?).ok()?.rails[0].name.clone());
+        if let Some(mine) = pacing::socket_address(&self.first.objects.name) {
+            let theirs = pes.into_iter().filter_map(|pe| pacing::socket_address(&name_of(pe)?));
+            let theirs: Vec<_> = theirs.filter(|theirs| theirs.ip() == mine.ip()).collect();
+            if !theirs.is_empty() {
+                pacing::send_unpaced_where(|own, peer| own == mine || theirs.contains(&peer));
+            }
         }
+        self.contacts.note_search(begun);
     }
 }

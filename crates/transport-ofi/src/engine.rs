@@ -10,6 +10,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 use oxshmem_transport::{Account, AddressBook, NotIssued, OutOfRange, Region, Remote, Segment};
 
+use crate::contacts::NewContacts;
 use crate::delivery::Delivery;
 use crate::endpoint::{Endpoint, Heard, Issued, RemoteTarget, Transfer};
 use crate::lane_state::LaneState;
@@ -27,6 +28,7 @@ pub(crate) struct Engine {
     /// The state of lanes by their numbers.
     pub(crate) states: Vec<LaneState>,
     pub(crate) book: Option<Box<dyn AddressBook>>,
+    pub(crate) contacts: NewContacts,
     pub(crate) me: u32,
     /// A peer that does not answer for this time is given up.
     pub(crate) give_up: Duration,
@@ -48,6 +50,7 @@ impl Engine {
             missing: Vec::new(),
             states: Vec::new(),
             book: None,
+            contacts: NewContacts::default(),
             me,
             give_up,
             issued: 0,
@@ -248,6 +251,9 @@ impl Engine {
         let mut heard = mem::take(&mut self.heard);
         heard.drain(..).for_each(|(from, message)| self.hear(from, message));
         self.heard = heard;
+        if self.contacts.are_due() {
+            self.send_to_contacts_unpaced();
+        }
     }
 
     /// Moves on the further rails; returns how much was done.
@@ -284,14 +290,14 @@ impl Engine {
             Message::Hello => {
                 self.first.peers.note_acquaintance(from);
                 self.send(from, &Message::Welcome);
-                self.send_unpaced(from);
+                self.contacts.add(from);
                 if self.first.peers.leaving {
                     self.send(from, &Message::Disconnect);
                 }
             }
             Message::Welcome => {
                 self.first.peers.note_acquaintance(from);
-                self.send_unpaced(from);
+                self.contacts.add(from);
             }
             Message::Disconnect => self.first.peers.note_disconnect(from),
         }

@@ -302,9 +302,10 @@ unsafe impl Lane for OfiLane {
         unsafe { self.amo(&AtomicArguments { to, width, amo, old }) }
     }
 
-    /// The message goes by the first rail, so its answer stands for a read behind the puts there.
+    /// The message's answer stands for a read behind the puts. That is so on one rail without atomics of the network's: a fence of the
+    /// others takes it that puts have arrived when nothing of the lane is outstanding, and the answer is still to come then.
     fn send_behind_puts(&self, pe: u32, send: &mut dyn FnMut() -> Result<(), Busy>) -> Result<(), Busy> {
-        if !self.reads_back || !self.net.messages_follow {
+        if !self.reads_back || !self.net.messages_follow || self.has_further || self.net.atomics {
             return send();
         }
         // Before the message: another thread may issue a put while it is sent, which is noted for itself.
@@ -350,9 +351,10 @@ unsafe impl Lane for OfiLane {
 
     /// A put that is to be read back has left its source before.
     fn poll_local_completion(&self) -> Result<bool, Error> {
-        let mut unread = 0;
-        self.net.drain_with(|engine| unread = self.state(engine).unread.count());
-        self.failure().map_or(Ok(self.outstanding() == unread), Err)
+        // Both numbers under one lock: another thread may take a put from those that are unread meanwhile.
+        let mut is_free = false;
+        self.net.drain_with(|engine| is_free = self.outstanding() == self.state(engine).unread.count());
+        self.failure().map_or(Ok(is_free), Err)
     }
 }
 

@@ -50,6 +50,7 @@ mod amo;
 mod atomic;
 mod backoff;
 mod connect;
+mod contacts;
 mod delivery;
 mod devices;
 mod endpoint;

@@ -5,7 +5,7 @@ mod one_sided;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
@@ -401,6 +401,37 @@ fn a_put_in_front_of_a_message_that_is_answered_is_not_read_back() {
         assert_eq!(carried_by(&|| overtaken(Ok(()))), 2 * LONG + 1);
         assert_eq!(carried_by(&|| overtaken(Err(Busy))), 2 * LONG + 1);
         assert_eq!(puts_under_way(ends), 0, "a quiet left puts behind");
+    });
+}
+
+/// Puts stop being unread while other operations are under way. A thread that looked meanwhile took a get that was under way for complete, in
+/// every third round.
+#[test]
+fn what_is_under_way_is_not_complete_locally_beside_a_message() {
+    const ROUNDS: usize = 100;
+    one_sided("mock_shm", 1, |lane, ends| {
+        let over = AtomicBool::new(false);
+        let mut got = vec![0_u8; LONG];
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    lane.lane.send_behind_puts(1, &mut || Ok(())).expect("it goes");
+                }
+            });
+            let early = (0..ROUNDS).filter(|_| {
+                lane.put(DATA, &SOURCE[..8]);
+                // SAFETY: the destination outlives the lane's last operation.
+                lane.issue(|lane| unsafe { lane.get_nbi(got.as_mut_ptr(), DATA, LONG) });
+                while !lane.lane.poll_local_completion().expect("nothing is wrong") {}
+                let _alone_in_it = lane.fabric.net.lock();
+                let is_get = |it: &MockPending| matches!(it.operation.what, MockEffect::Get { .. });
+                end(ends[0]).pending.iter().any(is_get)
+            });
+            let early = early.count();
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(early, 0, "of {ROUNDS} gets");
+        });
+        lane.quiet();
     });
 }
 
