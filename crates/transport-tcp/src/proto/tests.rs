@@ -35,7 +35,7 @@ impl Side {
     }
 
     /// Issues something and keeps the books.
-    fn issue(&mut self, dice: &mut Dice) {
+    fn issue(&mut self, now: u64, dice: &mut Dice) {
         let (lane, region) = (dice.below(3) as u16, Region::Heap);
         let n = [0, 1, 8, 100, SMALL, SMALL + 1, 60_000, BULK][dice.below(8)];
         let offset = dice.below(SHARED - n) as u64;
@@ -46,6 +46,15 @@ impl Side {
             0 if n <= SMALL => {
                 let data: Vec<u8> = (0..n).map(|_| dice.below(256) as u8).collect();
                 self.push(&Message::Put { lane, region, offset, data: &data }, urgency);
+            }
+            0 if has_room && dice.below(2) == 0 => {
+                let what = (n, dice.below(256) as u8);
+                let sends = dice.below(2) == 0;
+                self.push_uncopied_put(lane, offset, what, urgency, |side| {
+                    if sends {
+                        side.transmit(now, dice);
+                    }
+                });
             }
             0 if has_room => self.push_bulk_put(lane, offset, n, dice.below(256) as u8, urgency),
             1 if has_room => self.push(&Message::Get { lane, region, offset, n }, urgency),
@@ -135,6 +144,7 @@ fn connect(a: &mut Side, b: &mut Side, encrypt: bool, times: u64) {
         side.wire = Wire { sealer, pieces: VecDeque::new() };
         side.receiver = FrameReceiver::new(opener);
         side.session.resume(executed).expect("both sides count alike");
+        side.reuse_sources();
     }
 }
 
@@ -156,7 +166,7 @@ fn two_sides(seed: u64, encrypt: bool, cuts: usize) {
         for side in [&mut a, &mut b] {
             for _ in 0..dice.below(3) {
                 if now < 600 && !side.session.is_full() {
-                    side.issue(&mut dice);
+                    side.issue(now, &mut dice);
                 }
             }
             side.transmit(now, &mut dice);

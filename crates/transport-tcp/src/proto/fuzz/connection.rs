@@ -24,6 +24,8 @@ pub(crate) struct End<W> {
     model: Sandbox,
     /// Answers that must come.
     answers: Vec<(MemoryRange, Vec<u8>)>,
+    /// Sources of long puts, which stay as they are until the peer has acknowledged the frame.
+    sources: VecDeque<(u64, MemoryRange)>,
     used: usize,
     pub(crate) wire: W,
 }
@@ -37,6 +39,7 @@ impl<W: Default> End<W> {
             host: Sandbox::new(shared, private),
             model: Sandbox::new(shared, 0),
             answers: Vec::new(),
+            sources: VecDeque::new(),
             used: shared,
             wire: W::default(),
         }
@@ -89,8 +92,31 @@ impl<W: Default> End<W> {
     pub(crate) fn push_bulk_put(&mut self, lane: u16, offset: u64, n: usize, fill: u8, urgency: Urgency) {
         let Some(source) = self.own(n) else { return };
         self.host.memory[source.at..source.at + n].fill(fill);
-        self.session.push_bulk_put(lane, Region::Heap, offset, source, urgency);
+        let ticket = self.session.push_bulk_put(lane, Region::Heap, offset, source, urgency);
+        self.sources.push_back((ticket.frame, source));
         self.model.put(Region::Heap, offset, &vec![fill; n]).expect("in range");
+    }
+
+    /// The same, but the memory is used otherwise as soon as `send`, which may send some of it, has returned.
+    pub(crate) fn push_uncopied_put(
+        &mut self,
+        lane: u16,
+        offset: u64,
+        (n, fill): (usize, u8),
+        urgency: Urgency,
+        send: impl FnOnce(&mut Self),
+    ) {
+        let Some(source) = self.own(n) else { return };
+        self.host.memory[source.at..source.at + n].fill(fill);
+        self.session.push_uncopied_put(lane, (Region::Heap, offset), source, urgency);
+        send(self);
+        self.session.copy_uncopied(|bytes, place| bytes.extend_from_slice(self.host.at(place)));
+        self.use_otherwise(source);
+        self.model.put(Region::Heap, offset, &vec![fill; n]).expect("in range");
+    }
+
+    fn use_otherwise(&mut self, source: MemoryRange) {
+        self.host.memory[source.at..source.at + source.n].iter_mut().for_each(|byte| *byte = !*byte);
     }
 
     /// Up to `most` bytes of the output.
@@ -106,6 +132,18 @@ impl<W: Default> End<W> {
     pub(crate) fn receive(&mut self, bytes: &[u8], step: usize) {
         let executed = receive(bytes, step, &mut self.receiver, &mut self.session, &mut self.host);
         executed.expect("the peer sends no garbage");
+        self.reuse_sources();
+    }
+
+    /// What the peer has acknowledged is used otherwise.
+    pub(crate) fn reuse_sources(&mut self) {
+        let reached = self.session.reached().frame;
+        while let Some(&(frame, source)) = self.sources.front()
+            && frame <= reached
+        {
+            self.sources.pop_front();
+            self.use_otherwise(source);
+        }
     }
 
     /// Everything has been executed, once and in order.
@@ -134,7 +172,11 @@ impl ScriptedEnd {
         let urgency = [Urgency::Soon, Urgency::Later, Urgency::Soon, Urgency::Now][usize::from(place & 3)];
         match what % 4 {
             0 => self.push(&Message::Put { lane, region, offset, data: &vec![size ^ place; n] }, urgency),
-            1 => self.push_bulk_put(lane, offset, SMALL + 1 + n, size, urgency),
+            1 if what & 4 == 0 => self.push_bulk_put(lane, offset, SMALL + 1 + n, size, urgency),
+            1 => {
+                let most = 16 * usize::from(place);
+                self.push_uncopied_put(lane, offset, (SMALL + 1 + n, size), urgency, |end| end.transmit(most));
+            }
             2 => self.push(&Message::Get { lane, region, offset, n }, urgency),
             _ => {
                 let (offset, width, amo) = (u64::from(place) * 8, Width::Eight, Amo::Add(size.into()));
@@ -201,5 +243,6 @@ fn cut(a: &mut ScriptedEnd, b: &mut ScriptedEnd) {
         end.wire.clear();
         end.receiver = FrameReceiver::new(None);
         end.session.resume(executed).expect("both ends count alike");
+        end.reuse_sources();
     }
 }
