@@ -135,7 +135,7 @@ impl<W: Default> End<W> {
         self.reuse_sources();
     }
 
-    /// What the peer has acknowledged is used otherwise.
+    /// Sources that the peer has acknowledged are used otherwise.
     pub(crate) fn reuse_sources(&mut self) {
         let reached = self.session.reached().frame;
         while let Some(&(frame, source)) = self.sources.front()
