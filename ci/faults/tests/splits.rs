@@ -47,7 +47,7 @@ fn a_number_of_contexts_below_zero_is_refused() {
     ] {
         for level in ["0", "1"] {
             let ended = Job::new("-n 4").env("SHMEM_CHECK", level).run(&program, [what]).expect(1);
-            ended.says(&[words, "are 0 and all above"]);
+            ended.says(&[words, "are 0 and more"]);
         }
     }
     let ended = Job::new("-n 4").run(&program, ["contexts unused"]).expect(3);

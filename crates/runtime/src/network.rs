@@ -112,7 +112,7 @@ pub(crate) fn is_served() -> bool {
     fabric().is_some_and(|fabric| !fabric.capabilities().features.contains(Features::ONE_SIDED))
 }
 
-/// A word for `SHMEM_INFO`.
+/// The line of `SHMEM_INFO` about the transport: its name first.
 pub(crate) fn describe() -> Option<String> {
     fabric().map(|fabric| fabric.describe() + &REASONS.lock())
 }
@@ -178,9 +178,11 @@ pub(crate) fn lost() -> Option<Error> {
 }
 
 /// The life in which PEs are marked as gone, by a random number: a script may run several programs one after the other, and the marks of
-/// one stay with the launcher. They are asked for no more often than this.
+/// one stay with the launcher.
 static LIFE_KEY: AtomicU64 = AtomicU64::new(0);
+/// When the launcher was asked for the marks last.
 static ASKED: Mutex<Option<Instant>> = Mutex::new(None);
+/// The least time between two questions.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
 /// The key by which a PE publishes that it, or another PE, has ended without finalize.

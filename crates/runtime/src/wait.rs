@@ -250,8 +250,8 @@ fn spin(ready: &mut dyn FnMut() -> bool) -> Option<Instant> {
 
 /// Yields: a few times if a ringer will wake us or there are enough processors, otherwise for longer, before sleeps without a
 /// wake-up. A wait with a processor of its own whose looks are calls of the kernel yields for longer, too: while nobody else wants the
-/// processor, it costs nobody anything. If a ringer or that network will wake us, it sleeps at once beside another process that
-/// computes ([`yields`]).
+/// processor, it costs nobody anything. If a bell or that network ends the sleep, and another process wants the
+/// processor, it sleeps at once ([`yields`]).
 fn give_way(has_bell: bool, ready: &mut dyn FnMut() -> bool) -> RungOutcome {
     let is_costly = pace::has_costly_looks() && !pace::crowded();
     let is_woken = has_bell || is_costly;
@@ -286,7 +286,7 @@ fn sleep(
     // Without the library no PE can end the wait, and there is nowhere to sleep.
     let Some(own) = ControlBlock::if_open() else { errors::not_initialised(reason.call) };
     loop {
-        // No ring is certain: then the sleep grows with the time already waited.
+        // Without a bell nothing is certain to end the sleep, so it grows with the time already waited.
         *in_vain = Instant::now();
         let most = ((*in_vain - *begin) / limits::SLEEP_SHARE).clamp(limits::SHORT_SLEEP, limits::LONG_SLEEP);
         let most = if bell.is_some() { limits::BELL_SLEEP } else { most };

@@ -19,7 +19,8 @@ use crate::teams::team::TeamHandle;
 /// How many words [`exchange`] carries.
 pub const WORDS: usize = PAYLOAD_WORDS - 1;
 
-/// Initialises the library with a thread level, or says why it cannot. Returns the granted level.
+/// Initialises the library with a thread level, and returns the granted one. Errors before the PEs meet are returned. A later one ends the
+/// job, because other PEs count on this one by then.
 pub fn init(requested: c_int) -> Result<c_int, Error> {
     lifetime::init(requested)
 }

@@ -23,7 +23,7 @@ pub unsafe fn init() {
     }
 }
 
-/// [`init`] with a thread level. Every level is granted as it is asked for.
+/// [`init`] with a thread level. The first init is granted what it asks for; a later one gets the level of the first.
 ///
 /// # Safety
 /// `provided` is writable or null.

@@ -1,6 +1,6 @@
 //! The collective heap calls.
 //!
-//! Each ends with a meeting of the world that is its barrier, and in which the PEs compare words: whether the PE has a place for the
+//! Each has a meeting of the world that is its barrier, at the end where it allocates and at the beginning where it frees. There the PEs compare words: whether the PE has a place for the
 //! block, a hash of all heap calls so far, how many bytes it must back with pages first; where these differ, also the bytes that it asks for. So
 //! all PEs fail together (HEAP-5), and PEs whose calls differ are told. If any PE must back pages, the PEs ask their nodes' accounts for the
 //! memory, and a second meeting tells whether all have it.
@@ -95,16 +95,12 @@ pub(super) fn block_around(call: &'static str, ptr: *mut c_void) -> Option<*mut 
 /// before the barrier. It writes zeros only, unless blocks are guarded (`SymmetricHeap::used_part`).
 pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: impl FnOnce(*mut c_void)) -> *mut c_void {
     let life = open_life(call);
+    // Also of a call that allocates nothing: the next one is no trial.
+    let speaks = !collected::takes_trial();
     if bytes == 0 {
         return null_mut();
     }
-    let speaks = !collected::takes_trial();
-    allocate_or_say(life, call, bytes, align, speaks, fill).unwrap_or_else(|failed| {
-        if speaks {
-            failed.say();
-        }
-        null_mut()
-    })
+    allocate_or_say(life, call, bytes, align, speaks, fill).unwrap_or(null_mut())
 }
 
 /// Allocates, or says why not: the error has the numbers, and nothing is printed.

@@ -66,7 +66,7 @@ fn issue(
     run: impl FnOnce(Call<'static>) + Send + 'static,
 ) -> c_int {
     if request.is_null() {
-        errors::invalid_handle(call, "request", "NULL");
+        errors::null(call, "request");
     }
     let over = Arc::new(AtomicBool::new(false));
     let its = over.clone();
@@ -102,7 +102,7 @@ fn too_many(call: &str) -> ! {
 /// `request` is null or readable.
 unsafe fn find(call: &str, request: *mut RequestHandle) -> Option<(RequestHandle, IssuedCollective)> {
     if request.is_null() {
-        errors::invalid_handle(call, "request", "NULL");
+        errors::null(call, "request");
     }
     // SAFETY: the caller passes a readable handle.
     let handle = unsafe { request.read() };

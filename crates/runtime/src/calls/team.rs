@@ -121,7 +121,7 @@ pub unsafe fn split_strided(
     let Some(lease) = leasing::lease_collectively(NAME, parent, my.is_some()) else { return FAILED };
     split_arguments::require_equal(NAME, parent, &lease, SplitArguments::Strided { start, stride, size });
     match my {
-        // SAFETY: the caller promises that `new_team` is writable; `make` and the function before it read `config` only if the
+        // SAFETY: the caller promises that `new_team` is writable; `make` and `require_contexts` read `config` only if the
         // mask names a field.
         Some(my) => unsafe {
             require_contexts(NAME, "config", config, mask);
@@ -168,7 +168,7 @@ pub unsafe fn split_2d(
         return FAILED;
     };
     split_arguments::require_equal(NAME, parent, &x_lease, SplitArguments::Grid { xrange });
-    // SAFETY: the caller promises that `x_team` and `y_team` are writable; `make` and the function before it read the configs only
+    // SAFETY: the caller promises that `x_team` and `y_team` are writable; `make` and `require_contexts` read the configs only
     // if their masks name a field.
     unsafe {
         require_contexts(NAME, "xaxis_config", x_config, x_mask);
@@ -185,8 +185,8 @@ fn splitting(call: &'static str, parent: TeamHandle) -> Option<&'static TeamStat
     (parent != TeamHandle::INVALID).then(|| live_argument(call, "parent_team", parent))
 }
 
-/// At `SHMEM_CHECK=2`: a mask that names a field comes with a configuration. Otherwise the field keeps its default, as the number of
-/// contexts is only a wish.
+/// From `SHMEM_CHECK=2` on: ends the job if the mask names a field and the configuration is NULL. Otherwise the field keeps its default, as
+/// the number of contexts is only a wish.
 fn check_config(call: &'static str, argument: &str, config: *const Config, mask: c_long) {
     if mask & NUM_CONTEXTS != 0 && config.is_null() && state::is_checked() {
         no_config(call, argument);
@@ -202,7 +202,7 @@ fn no_config(call: &str, argument: &str) -> ! {
     )
 }
 
-/// Ends the job with a message if a member asks for fewer contexts than none. PEs that are no members may pass a configuration that they
+/// Ends the job with a message if a member asks for a negative number of contexts. PEs that are no members may pass a configuration that they
 /// have not filled in.
 ///
 /// # Safety
@@ -214,7 +214,7 @@ unsafe fn require_contexts(call: &'static str, argument: &str, config: *const Co
     // SAFETY: the caller promises that `config` is readable if the mask names a field.
     let wanted = unsafe { (*config).num_contexts };
     if wanted < 0 {
-        errors::bad_argument(call, &format!("num_contexts of {argument}"), wanted.into(), "0 and all above");
+        errors::bad_argument(call, &format!("num_contexts of {argument}"), wanted.into(), "0 and more");
     }
 }
 

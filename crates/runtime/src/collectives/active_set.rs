@@ -123,7 +123,7 @@ static RECENT: Recent<KnownSet> = Recent::new();
 /// The set of this name, if it has met lately.
 #[inline(always)]
 fn recent(name: &SetName) -> Option<&'static KnownSet> {
-    // SAFETY: `RECENT` has boxes of `KNOWN`, which are dropped between lives only, or forgotten.
+    // SAFETY: `RECENT` has boxes of `KNOWN`, each of which is dropped between lives, or after `RECENT` has forgotten it.
     unsafe { RECENT.find(name) }
 }
 
@@ -342,7 +342,7 @@ fn identify(call: &'static str, name: &SetName) -> (Key, u32) {
                 .fix("let the members alone make the call, or correct the set"),
         );
     }
-    let array = FAST.name(array, 4).unwrap_or_else(|| errors::not_symmetric(call, "pSync", array, 8));
+    let array = FAST.name(array, 4).unwrap_or_else(|| errors::not_symmetric(call, "pSync", array, 4));
     (Key { start: start as u32, stride: 1 << log_stride, size: size as u32, array }, my as u32)
 }
 

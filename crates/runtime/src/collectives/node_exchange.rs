@@ -16,8 +16,8 @@
 //! no payload of another call is ever looked at. Nobody waits for the members that take a posted broadcast (see `node_eager`). So the
 //! signatures of later exchanges carry a digest of these broadcasts, and members that have made different ones notice it there.
 //!
-//! **Why nothing is reset.** Numbers only grow; 48 bits last for a year without pause (32 would not: a team has 2^31 barriers behind it
-//! in five minutes, the next one on its slot starts anew). A slot that passes to another team goes on from a number
+//! **Why nothing is reset.** Numbers only grow; 48 bits last for a year without pause. With 32 bits a team would have used them up in ten
+//! minutes. A slot that passes to another team goes on from a number
 //! that no member's line has reached (the lease carries it). A member that still looks at a line for an earlier number sees a
 //! later one, which means the same to it: the last exchange of a team (in destroy) has no payload.
 //!

@@ -85,7 +85,7 @@ pub(crate) fn forked(call: &str) -> Error {
         .fix("make the calls of OpenSHMEM in the process that called shmem_init; a child may use its own memory and exec")
 }
 
-/// A call in the child of a fork that has nothing to do there: says so and lets the child go on.
+/// A call in the child of a fork that does nothing for the job: says so, and returns.
 #[cold]
 pub(crate) fn ignored_in_child(call: &str) {
     if let Some((pe, pes)) = job::identity() {

@@ -17,7 +17,7 @@ pub(crate) fn is_collected() -> bool {
 /// Whether the next allocation is a trial. The thread of the PE's heap calls writes and reads it.
 static TRIAL: AtomicBool = AtomicBool::new(false);
 
-/// The next allocation of C's interface is a trial: where it is refused, the language frees what the program has dropped, and
+/// The next call of C's interface that allocates is a trial: where it is refused, the language frees what the program has dropped, and
 /// allocates again. So its refusal is no failure of the program, and nothing is printed.
 pub fn try_next_allocation() {
     TRIAL.store(true, Relaxed);

@@ -245,7 +245,7 @@ pub(crate) fn window(pe: u32) -> Option<u32> {
 #[inline(always)]
 pub(crate) fn may_have_window(pe: u32) -> bool {
     let windows = FAST.windows.load(Acquire);
-    // Without windows the largest number is one less than that many.
+    // With no windows the difference is the largest number, so every PE passes.
     pe.wrapping_sub(FAST.first.load(Relaxed)) <= windows.wrapping_sub(1)
 }
 

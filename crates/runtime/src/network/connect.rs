@@ -27,13 +27,17 @@ pub(crate) fn open(
         return Ok(());
     }
     if job.size() > between_nodes::MOST_PES || job.node().count > between_nodes::MOST_NODES {
-        return Err(Error::new(format!("{} PEs on {} nodes", job.size(), job.node().count))
-            .because(format!(
-                "collectives between nodes serve at most {} PEs on {} nodes",
-                between_nodes::MOST_PES,
-                between_nodes::MOST_NODES
-            ))
-            .fix("run fewer PEs, for example one for each processor with threads in it"));
+        return Err(Error::new(format!(
+            "the job has {} PEs on {} nodes, which are too many",
+            job.size(),
+            job.node().count
+        ))
+        .because(format!(
+            "collectives between nodes serve at most {} PEs on {} nodes",
+            between_nodes::MOST_PES,
+            between_nodes::MOST_NODES
+        ))
+        .fix("run fewer PEs, and let each use several processors by threads"));
     }
     let secret = secret_of_one_program(job, epoch, circle)?;
     let joining = Joining { job, settings, secret: &secret, quarters: windows.quarters() };
@@ -83,8 +87,11 @@ pub(crate) fn announce(job: &Membership, epoch: u32) -> Result<(), Error> {
         return Ok(());
     }
     let mut secret = [0; SECRET];
-    oxshmem_os::random::fill(&mut secret)
-        .map_err(|error| Error::new("the system has no random numbers for the job's secret").because(error))?;
+    oxshmem_os::random::fill(&mut secret).map_err(|error| {
+        Error::new("the system has no random numbers for the job's secret")
+            .because(error)
+            .fix("allow the system call getrandom, or give the container /dev/urandom")
+    })?;
     wireup::announce(job, epoch, &[&secret, facts::this_program().as_bytes()].concat())
 }
 

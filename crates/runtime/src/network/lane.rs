@@ -210,7 +210,7 @@ impl ContextLane {
         })
     }
 
-    /// Ends the job with the lane's error.
+    /// Ends the job with the lane's error. Returns `false` if the lane has none any more.
     #[cold]
     #[inline(never)]
     fn fail(&self) -> bool {

@@ -58,8 +58,12 @@ pub(crate) fn join(settings: &Settings, leave: AtExit, forked: extern "C" fn()) 
     unsafe { on_exit(leave, core::ptr::null_mut()) };
     // SAFETY: `forked` is a function of this library, which is never unloaded. It only stores to atomics and makes system
     // calls, as the child of a fork may.
-    if unsafe { libc::pthread_atfork(None, None, Some(forked)) } != 0 {
-        return Err(Error::new("the system refused to watch for forks").because("pthread_atfork failed"));
+    let status = unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    if status != 0 {
+        let why = std::io::Error::from_raw_os_error(status);
+        return Err(Error::new("the system refused to watch for forks")
+            .because(format!("pthread_atfork failed: {why}"))
+            .fix("give the process more memory, for example by a greater limit of its control group"));
     }
     Ok(job)
 }

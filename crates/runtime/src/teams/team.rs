@@ -208,8 +208,8 @@ impl TeamState {
         Self { name_hash, ..self }
     }
 
-    /// The hash of the team that the next lease is for, the same on all members. It tells that team from all others of its members, at
-    /// all times.
+    /// The hash of the team that the next lease is for, the same on all members. Two teams have one hash only
+    /// by chance.
     pub(crate) fn next_name_hash(&self, slot: u16, base: u64) -> u64 {
         mix(&[self.name_hash, self.slot_or_zero(), self.next_split(), slot.into(), base])
     }

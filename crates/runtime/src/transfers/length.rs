@@ -4,10 +4,10 @@
 //! range refuses it, and every call checks its ranges before it computes anything else from a length. What has passed fits the memory
 //! of a machine, and products of it with an index below the count do so too.
 
-/// A length that no memory has, nor any greater one.
+/// No memory has this length or a greater one.
 pub(crate) const IMPOSSIBLE: usize = 1 << (usize::BITS - 1);
 
-/// Counts of elements below zero are not less than the negative of this: a length beyond has overflowed.
+/// A length from the negative of this to -1 is a negative count. Any other impossible length comes from an overflow.
 const FARTHEST: isize = 1 << 48;
 
 /// How many bytes `n` elements of `element` bytes have.

@@ -46,12 +46,11 @@ pub(crate) trait Gathering {
     fn meeting(&self) -> TeamMeeting;
 }
 
-/// One wait: the call, its object and the PE that must act.
+/// One wait: the call, its object, and whom or what it waits for.
 #[derive(Clone, Copy)]
 pub(crate) struct Reason<'a> {
     pub(crate) call: &'static str,
     /// The address that it looks at.
     pub(crate) address: usize,
-    /// The PE that must act.
     pub(crate) needs: Needs<'a>,
 }

@@ -166,7 +166,8 @@ pub(crate) fn eager_looks() -> EagerLooks {
 pub(crate) fn glance(act: impl FnOnce()) {
     let looks = STATE.eager_looks.swap(1, Relaxed);
     act();
-    STATE.eager_looks.store(looks, Relaxed);
+    // Another thread may have changed them meanwhile (`hurry`).
+    let _ = STATE.eager_looks.compare_exchange(1, looks, Relaxed, Relaxed);
 }
 
 /// For how many microseconds a wait looks with pause.

@@ -117,7 +117,7 @@ fn set_back(back: *const Yielder<(), NewWait>) {
     BACK.set(back);
 }
 
-/// If the caller is a call that is suspended: returns when `ready` says so.
+/// Waits in a call that can be suspended: returns `true` when `ready` does. Returns `false` at once if the caller is no such call.
 pub(crate) fn until(describe: impl FnOnce() -> WaitReason, ready: &mut dyn FnMut() -> bool) -> bool {
     if !is_suspended() {
         return false;
@@ -141,7 +141,9 @@ fn changed() {
     }
 }
 
+/// The caller is no call that can be suspended: the thread that runs one has the lock.
 fn lock() -> MutexGuard<'static, SuspendedCalls> {
+    debug_assert!(!is_suspended(), "a call that can be suspended would wait for itself");
     SUSPENDED.lock()
 }
 

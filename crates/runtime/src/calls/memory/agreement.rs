@@ -29,7 +29,7 @@ impl Agreement {
     }
 }
 
-/// The barrier at the end of a heap call; this PE must back `missing` bytes.
+/// The barrier of a heap call; this PE must back `missing` bytes.
 pub(super) fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missing: u64) -> Agreement {
     let Some(world) = TeamHandle::world().state() else { errors::not_initialised(call) };
     if planted!("heap-call-without-quiet", true, false) {

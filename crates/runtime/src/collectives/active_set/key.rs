@@ -8,6 +8,7 @@ use crate::teams::members::Members;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) start: u32,
+    /// Of members that have no stride, a hash of their numbers.
     pub(crate) stride: u32,
     pub(crate) size: u32,
     /// Where the pSync array is in symmetric memory, the same on all members; or the part of a team.
@@ -18,14 +19,14 @@ impl Key {
     /// Of the part `part` of the team `parent`, whose PEs are `members`. They belong to the key because the parent's number
     /// passes to other teams.
     pub(super) fn of_part(parent: u64, part: &Triplet, members: &Members) -> Self {
-        /// Marks what is not the offset of an array.
-        const SYNCHRONISING: u64 = 1 << 62;
+        /// Marks a key that has no array: no offset is so great.
+        const PART_OF_TEAM: u64 = 1 << 62;
         let stride = match members {
             Members::Triplet { stride, .. } => *stride as u32,
             Members::List(list) => list.iter().fold(0, |mixed: u32, pe| mixed.wrapping_mul(0x9E37_79B1) ^ pe),
         };
         let within = (part.start as u64) << 16 | parent;
-        Self { start: members.world(0), stride, size: part.size, array: SYNCHRONISING | within }
+        Self { start: members.world(0), stride, size: part.size, array: PART_OF_TEAM | within }
     }
 
     /// A name of the pair's meeting number `time` that no other meeting is likely to have; never zero.

@@ -55,8 +55,8 @@ pub(super) fn begin() {
     *TIMES.lock() = None;
 }
 
-/// How often the pair has met before this time.
-fn count(key: &Key) -> u64 {
+/// Counts a meeting of the pair, and returns how often it has met before.
+fn next_time(key: &Key) -> u64 {
     let mut times = TIMES.lock();
     let time = times.get_or_insert_default().entry(*key).or_default();
     *time += 1;
@@ -76,7 +76,7 @@ pub(super) struct TemporaryMeeting {
 impl TemporaryMeeting {
     /// Comes to the pair's next meeting.
     pub(super) fn enter(call: &'static str, key: &Key, members: Members, my: u32) -> Box<Self> {
-        let (name, first) = (key.name(count(key)), members.world(0));
+        let (name, first) = (key.name(next_time(key)), members.world(0));
         let (mut member, needs) = match my {
             0 => (ArrivingMember::first(name, u64::from(key.size) - 1), Needs::Anyone),
             _ => (ArrivingMember::other(name), Needs::One(first)),
