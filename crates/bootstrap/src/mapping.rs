@@ -50,7 +50,8 @@ pub fn nodes_of(text: &str, size: u32) -> Option<Vec<u32>> {
     let mut nodes = Vec::with_capacity(size as usize);
     while nodes.len() < size as usize {
         let before = nodes.len();
-        for block in &blocks {
+        // A block of no PEs adds none, however many nodes it has.
+        for block in blocks.iter().filter(|block| block.each > 0) {
             for node in block.first..block.first.checked_add(block.nodes)? {
                 let room = size as usize - nodes.len();
                 nodes.extend(std::iter::repeat_n(node, room.min(block.each as usize)));
@@ -100,6 +101,7 @@ mod tests {
             assert_eq!(nodes_of(bad, 2), None, "{bad}");
         }
         assert_eq!(nodes_of("(vector,(4294967295,4294967295,1))", 2), None);
+        assert_eq!(nodes_of("(vector,(0,4294967295,0))", 2), None, "at once");
     }
 
     #[test]

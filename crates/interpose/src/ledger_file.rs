@@ -11,7 +11,7 @@ use oxshmem_os::memory;
 /// Bytes at the start of a file whose pages are made before they are used.
 const TOUCHED: usize = 16 << 20;
 
-/// A file of so many words, all zero, in memory that a child of a fork does not have.
+/// A file of so many words, all zero, in memory that is shared with a child of a fork, which leaves it alone (`in_child`).
 pub(crate) fn mapped(path: &Path, words: usize) -> io::Result<&'static [AtomicU64]> {
     let bytes = words * 8;
     // The kernel ends a process that goes beyond this limit.

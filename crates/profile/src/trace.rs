@@ -98,8 +98,8 @@ pub struct UpdateArrow {
     pub to: EventPlace,
 }
 
-/// The arrows: to each wait for a variable leads one from the last update of that PE that had begun before the wait ended. Records do
-/// not name the variable, so another update may have been the one.
+/// The arrows: to each wait for a variable leads one from the last update of that PE that had begun before the wait ended, unless it was over
+/// for longer than the wait took when that began. Records do not name the variable, so another update may have been the one.
 pub fn arrows(job: &RecordedJob) -> Vec<UpdateArrow> {
     let mut updates: BTreeMap<u32, Vec<(u64, EventPlace)>> = BTreeMap::new();
     for (index, ledger) in job.ledgers.iter().enumerate() {
@@ -119,7 +119,9 @@ pub fn arrows(job: &RecordedJob) -> Vec<UpdateArrow> {
             let waits = ledger.sites.get(&event.site).is_some_and(|site| site.routine.to_lowercase().contains("wait"));
             let before = updates.partition_point(|(begin, _)| *begin <= event.begin + event.time);
             // An update that was over long before the wait began did not end it.
-            let found = updates[..before].last().filter(|(begin, _)| waits && *begin + event.time >= event.begin);
+            let time_of = |(ledger, number): EventPlace| job.ledgers[ledger].events[number].time;
+            let may_end = |(begin, from): &&(u64, EventPlace)| begin + event.time.max(time_of(*from)) >= event.begin;
+            let found = updates[..before].last().filter(|update| waits && may_end(update));
             arrows.extend(found.map(|(_, from)| UpdateArrow { from: *from, to: (index, number) }));
         }
     }
@@ -227,6 +229,19 @@ mod tests {
             events: events.iter().map(event).collect(),
             happened: events.len() as u64 + 5,
             ..CallLedger::default()
+        }
+    }
+
+    #[test]
+    fn a_long_update_ends_a_wait_for_its_end() {
+        let site = |routine: &str| SiteRecord { routine: routine.into(), ..ledger(0, &[]).sites[&3].clone() };
+        let mut waiter = ledger(1, &[(5900, 100)]);
+        waiter.sites = BTreeMap::from([(3, site("shmem_long_wait_until"))]);
+        for (time, arrow) in [(4990, Some((0, 0))), (4000, None)] {
+            let mut writer = ledger(0, &[(1000, time)]);
+            writer.events[0].peer = Some(1);
+            let found = arrows(&RecordedJob::of(vec![writer, waiter.clone()]));
+            assert_eq!(found.first().map(|arrow| arrow.from), arrow, "an update of {time}");
         }
     }
 

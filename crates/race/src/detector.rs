@@ -188,7 +188,7 @@ impl<'m> Strand<'_, 'm> {
             later: access(self.name, kind, Column::Program, site),
             place: None,
             address: clash.bytes.start.max(address),
-            bytes: clash.bytes.end.min(address + len) - clash.bytes.start.max(address),
+            bytes: clash.bytes.end.min(address.saturating_add(len)) - clash.bytes.start.max(address),
             rank: if heard { RaceRank::ByTheLetter } else { RaceRank::Unordered },
         })
     }

@@ -74,7 +74,7 @@ fn numbers(ranges: &str) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// `2(x3),1`: what Slurm says about hosts in order, a number for each.
+/// `2(x3),1`: what Slurm says about hosts in order, a number above 0 for each.
 pub(crate) fn counts(text: &str) -> Option<Vec<u32>> {
     let mut counts = Vec::new();
     for item in text.split(',') {
@@ -85,7 +85,8 @@ pub(crate) fn counts(text: &str) -> Option<Vec<u32>> {
         if counts.len() + times > MOST {
             return None;
         }
-        counts.extend(std::iter::repeat_n(count.trim().parse::<u32>().ok()?, times));
+        let count = count.trim().parse::<u32>().ok().filter(|&count| count > 0)?;
+        counts.extend(std::iter::repeat_n(count, times));
     }
     Some(counts)
 }
@@ -94,6 +95,12 @@ pub(crate) fn counts(text: &str) -> Option<Vec<u32>> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_host_for_no_task_is_no_count() {
+        assert_eq!(counts("2(x3),1"), Some(vec![2, 2, 2, 1]));
+        assert!(["0", "2,0(x3)", "0(x2)"].into_iter().all(|text| counts(text).is_none()));
+    }
 
     #[test]
     fn lists_that_slurm_writes() {

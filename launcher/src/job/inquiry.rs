@@ -97,8 +97,8 @@ impl RunningJob {
     fn serve(&mut self, purpose: ReportReason, known: &[Witness]) {
         let waits = |least: u64| known.iter().any(|one| one.waits.iter().any(|wait| wait.seconds >= least));
         match purpose {
-            // It has ended meanwhile, and its output is what is left.
-            ReportReason::TimeIsOver if self.roster.is_empty() => self.agenda.set(Due::Timeout, Instant::now()),
+            // The job has ended meanwhile, and its output is what is left: `finish` says for how long.
+            ReportReason::TimeIsOver if self.roster.is_empty() => {}
             ReportReason::TimeIsOver => {
                 if waits(0) {
                     self.tell(known);

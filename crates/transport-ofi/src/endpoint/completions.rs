@@ -54,11 +54,19 @@ impl Endpoint {
             return None;
         }
         if code == -(fi::FI_EAVAIL as c_int) {
-            return Some(self.failure(heard));
+            let done = self.failure(heard);
+            // An error that cannot be read yet is read in the next step.
+            return (done > 0).then_some(done);
         }
-        let error = Error::new("the network's completions cannot be read").because(self.objects.meaning(code));
-        self.broken.get_or_insert(error);
+        self.note_unreadable(code);
         None
+    }
+
+    fn note_unreadable(&mut self, code: c_int) {
+        let error = Error::new("the network's completions cannot be read")
+            .because(self.objects.meaning(code))
+            .fix("run the job again; if it fails again, with another transport (SHMEM_TRANSPORT)");
+        self.broken.get_or_insert(error);
     }
 
     /// Takes one error from the queue.
@@ -73,6 +81,10 @@ impl Endpoint {
         // SAFETY: the queue is open; the entry is longer than any version's, and all zero as the provider expects.
         let read = unsafe { fi_cq_readerr(self.objects.cq(), &raw mut error.entry, 0) };
         if read <= 0 {
+            let code = read as c_int;
+            if code != 0 && code != -fi::FI_EAGAIN {
+                self.note_unreadable(code);
+            }
             return 0;
         }
         // SAFETY: the provider has written the entry, for which every bit pattern is a value.
