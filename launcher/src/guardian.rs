@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -39,7 +39,7 @@ pub(crate) fn new_mark() -> std::io::Result<String> {
     })
 }
 
-/// Starts the guardian. It lives until the child handle's input is closed by [`dismiss`] or by the launcher's death.
+/// Starts the guardian. It lives until [`dismiss`] kills it, or until the launcher's death closes its input and it has swept.
 ///
 /// It runs as `/proc/self/exe`, so that `killall oshrun` does not find it, and in a process group of its own, so that
 /// Ctrl-C does not.
@@ -78,13 +78,11 @@ pub(crate) fn tell(mut ear: &File, pid: u32) {
 /// The numbers of all PEs that have been told until the launcher ends.
 fn told(mut input: impl Read) -> Vec<u32> {
     let (mut pes, mut bytes) = (Vec::new(), [0; 4]);
-    loop {
-        match input.read_exact(&mut bytes).map_err(|error| error.kind()) {
-            Ok(()) => pes.push(u32::from_ne_bytes(bytes)),
-            Err(ErrorKind::UnexpectedEof) => return pes,
-            Err(_) => {}
-        }
+    // Any error is the end: `read_exact` goes on after signals by itself, and a pipe that fails once fails again.
+    while input.read_exact(&mut bytes).is_ok() {
+        pes.push(u32::from_ne_bytes(bytes));
     }
+    pes
 }
 
 /// The guardian's whole life.
@@ -98,16 +96,22 @@ pub fn keep(mark: &str) {
     gathering::abandon(mark);
 }
 
-/// Kills every process that carries the mark, until none is left, and removes what they leave behind. Returns how many there were.
+/// The most rounds of a sweep, and the pause behind each. A process that the kernel does not let die, because it waits for a device,
+/// would otherwise keep the sweep for ever.
+const MOST_ROUNDS: usize = 2000;
+const ROUND_PAUSE: Duration = Duration::from_millis(5);
+
+/// Kills every process that carries the mark, until none is left or all rounds are over (10 s), and removes what they leave behind.
+/// Returns how many it has killed.
 pub(crate) fn sweep(mark: &str) -> usize {
     let mut killed = BTreeSet::new();
     // A process that forks while we look may hide its child from one round, not from many; one that is becoming another
     // program may take its time on a busy machine.
-    for _ in 0..2000 {
+    for _ in 0..MOST_ROUNDS {
         if look_around(mark, &mut killed) == 0 {
             break;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(ROUND_PAUSE);
     }
     killed.iter().copied().for_each(leftovers::remove);
     killed.len()
@@ -243,6 +247,20 @@ mod tests {
         let judged = [(1, Judged::Stranger), (2, Judged::Unclear), (3, Judged::Killed)];
         assert_eq!(count(judged.into_iter(), &mut killed), 2);
         assert_eq!(killed, BTreeSet::from([3]));
+    }
+
+    #[test]
+    fn an_error_of_the_input_ends_what_is_told() {
+        /// Gives one number and then fails, each time.
+        struct Failing(Option<[u8; 4]>);
+        impl Read for Failing {
+            fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+                let number = self.0.take().ok_or(std::io::ErrorKind::InvalidData)?;
+                bytes.copy_from_slice(&number);
+                Ok(number.len())
+            }
+        }
+        assert_eq!(told(Failing(Some(7_u32.to_ne_bytes()))), [7]);
     }
 
     #[test]

@@ -61,7 +61,10 @@ pub fn run(plan: &JobPlan) -> i32 {
 
 /// The launcher's exit status, or why the job could not be started.
 fn try_run(plan: &JobPlan) -> Result<i32, Unusable> {
-    let unable = |error| (1, Error::new("the launcher cannot start").because(error));
+    let unable = |error: std::io::Error| {
+        let error = Error::new("the launcher cannot start").because(error);
+        (1, error.fix("raise the limits of open files and of processes (ulimit -n, ulimit -u), or end other programs"))
+    };
     let description = layout::laid_out(plan, guardian::new_mark().map_err(unable)?)?;
     if plan.display.is_some()
         && let Some(status) = layout::map(&description)?

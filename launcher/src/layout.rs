@@ -87,18 +87,18 @@ pub(crate) fn show(description: &Rc<JobDescription>) -> Result<i32, Unusable> {
         prepared.notes.iter().for_each(|note| say(note));
         return Ok(shown(|output| prepared.show(output)));
     }
-    let apps = prepare::apps(&description.plan);
+    let program_numbers = prepare::program_numbers(&description.plan);
     let commands = description.host_pes.iter().map(|host| words_for(description, host, NO_HOST));
     let commands: Vec<_> = commands.collect::<Result<_, _>>().map_err(|why| usage(Error::new(why)))?;
     Ok(shown(|output| {
         for (host, words) in description.host_pes.iter().zip(commands) {
             let words: Vec<String> = words.iter().map(|word| quoted(word.as_ref())).collect();
             writeln!(output, "host {}: {}", host.name, words.join(" "))?;
-            let (here, place) = (host.pes.len() as u32, format!(" on {}", host.name));
+            let place = format!(" on {}", host.name);
             for &pe in &host.pes {
-                let app = apps[pe as usize] as usize;
-                let file = Path::new(&description.plan.programs[app].command[0]);
-                prepare::show_pe(output, description, pe, here, app, file, &place)?;
+                let number = program_numbers[pe as usize] as usize;
+                let file = Path::new(&description.plan.programs[number].command[0]);
+                prepare::show_pe(output, description, pe, number, file, &place)?;
             }
         }
         Ok(())

@@ -55,13 +55,8 @@ pub(crate) struct Bound {
 }
 
 /// The variables that tell a PE its place, apart from the descriptor's number.
-pub(crate) fn variables(pe: u32, size: u32, here: u32, mark: &str) -> [(&'static str, String); 4] {
-    [
-        ("PMI_RANK", pe.to_string()),
-        ("PMI_SIZE", size.to_string()),
-        (MARK, mark.to_string()),
-        ("OXSHMEM_LOCAL_PES", here.to_string()),
-    ]
+pub(crate) fn variables(pe: u32, size: u32, mark: &str) -> [(&'static str, String); 3] {
+    [("PMI_RANK", pe.to_string()), ("PMI_SIZE", size.to_string()), (MARK, mark.to_string())]
 }
 
 /// Variables of an outer launcher that would mislead a PMI program about this job.
@@ -71,11 +66,10 @@ const MISLEADING: [&str; 4] = ["PMI_PORT", "PMI_ID", "PMI_SPAWNED", REACHED];
 /// the names of its own.
 const RECORDED: [&str; 2] = [layout::FOLDER, layout::ROOM];
 
-/// Starts PE `pe`, one of `here` on this host. Each PE leads a process group, so that signals reach what it starts too.
+/// Starts PE `pe`. Each PE leads a process group, so that signals reach what it starts too.
 pub(crate) fn start(
     pe: u32,
     size: u32,
-    here: u32,
     mark: &str,
     reached: Option<IpAddr>,
     program: &ProgramSpec,
@@ -90,7 +84,7 @@ pub(crate) fn start(
         .arg0(&program.command[0])
         .args(&program.command[1..])
         .envs(program.variables.iter().map(|(name, value)| (name, value)))
-        .envs(variables(pe, size, here, mark))
+        .envs(variables(pe, size, mark))
         .env("PMI_FD", theirs.as_raw_fd().to_string())
         .envs(bound.word.map(|word| ("SHMEM_BIND", word)))
         .stdin(streams.stdin)

@@ -16,7 +16,7 @@ use crate::link::remote_shell::{self, SSH_CONNECTION};
 use crate::pe::{self, Bound, Started, Streams};
 use crate::plan::{BindTo, Display, JobPlan, Label, ProgramSpec, Stdin};
 use crate::profile::{self, gathering};
-use crate::program::{self, NOT_EXECUTABLE, NOT_FOUND, Unusable};
+use crate::program::{self, NOT_EXECUTABLE, Unusable};
 use crate::verdict::counted_as;
 use crate::wrapper::quoted;
 use crate::{input, kept_output, linked, refused, results, screen};
@@ -30,7 +30,7 @@ pub(crate) struct Prepared {
     /// The file of each program that runs here.
     files: Vec<Option<PathBuf>>,
     /// The program of each PE of the job.
-    apps: Vec<u32>,
+    program_numbers: Vec<u32>,
     binding: Option<Binding>,
     /// The folder in which PEs of this host are recorded.
     records: Option<PathBuf>,
@@ -44,10 +44,10 @@ impl Prepared {
     /// For the PEs of the first host of a description.
     pub(crate) fn new(description: &Rc<JobDescription>, directly: bool) -> Result<Prepared, Unusable> {
         let (description, own) = (Rc::clone(description), description.host_pes[0].clone());
-        let apps = apps(&description.plan);
-        let here: Vec<u32> = own.pes.iter().map(|&pe| apps[pe as usize]).collect();
-        let file = |(program, app): (&ProgramSpec, u32)| {
-            if here.contains(&app) {
+        let program_numbers = program_numbers(&description.plan);
+        let here: Vec<u32> = own.pes.iter().map(|&pe| program_numbers[pe as usize]).collect();
+        let file = |(program, number): (&ProgramSpec, u32)| {
+            if here.contains(&number) {
                 program::resolve(&program.command[0], program.wdir.as_deref(), description.path.as_deref()).map(Some)
             } else {
                 Ok(None)
@@ -56,8 +56,8 @@ impl Prepared {
         let files: Vec<Option<PathBuf>> =
             description.plan.programs.iter().zip(0..).map(file).collect::<Result<_, _>>()?;
         // The host of a program's first PE speaks for all.
-        let first = |app: u32| apps.iter().position(|&other| other == app).map(|pe| pe as u32);
-        let told = files.iter().zip(0..).filter(|(_, app)| first(*app).is_some_and(|pe| own.pes.contains(&pe)));
+        let first = |number: u32| program_numbers.iter().position(|&other| other == number).map(|pe| pe as u32);
+        let told = files.iter().zip(0..).filter(|(_, number)| first(*number).is_some_and(|pe| own.pes.contains(&pe)));
         let notes = told.filter_map(|(file, _)| Some(linked::note(file.as_deref()?)?.to_string())).collect();
         if let Some(folder) = &description.plan.output_dir {
             results::folder(folder).map_err(|error| unwritable(folder, &error))?;
@@ -74,7 +74,7 @@ impl Prepared {
         let binding = Binding::wanted(&description.plan, own.pes.len()).map_err(|error| (2, error))?;
         let ssh = std::env::var(SSH_CONNECTION).ok();
         let reached = if directly { None } else { remote_shell::reached(ssh.as_deref(), &own.name) };
-        Ok(Prepared { description, own, directly, files, apps, binding, records, reached, notes })
+        Ok(Prepared { description, own, directly, files, program_numbers, binding, records, reached, notes })
     }
 
     pub(crate) fn plan(&self) -> &JobPlan {
@@ -86,8 +86,8 @@ impl Prepared {
     }
 
     /// Which program of the command line a PE runs.
-    pub(crate) fn app(&self, pe: u32) -> u32 {
-        self.apps[pe as usize]
+    pub(crate) fn program_of(&self, pe: u32) -> u32 {
+        self.program_numbers[pe as usize]
     }
 
     /// The processors for the host's PE number `local`, if PEs are to be bound.
@@ -107,12 +107,12 @@ impl Prepared {
 
     /// Starts PE `pe`, which is the host's number `local`.
     pub(crate) fn start(&self, pe: u32, local: usize, mark: &str) -> Result<Started, Unusable> {
-        let app = self.apps[pe as usize] as usize;
+        let number = self.program_of(pe) as usize;
         if local == 0 {
             self.clear_output();
         }
         let streams = self.streams(pe)?;
-        let mut program = self.plan().programs[app].clone();
+        let mut program = self.plan().programs[number].clone();
         if !self.directly {
             // The agent's own is that of the remote shell, which began elsewhere. A value of the user comes behind it and wins.
             program.variables.insert(0, ("PWD".into(), self.description.folder.clone()));
@@ -122,10 +122,10 @@ impl Prepared {
         }
         let processors = self.processors(local).map(<[u32]>::to_vec);
         let bound = Bound { word: self.plan().bind.map(BindTo::word), processors };
-        let file = self.files[app].as_deref().expect("programs of this host's PEs have been found");
+        let file = self.files[number].as_deref().expect("programs of this host's PEs have been found");
         let (size, here) = (self.plan().size(), self.own.pes.len() as u32);
-        pe::start(pe, size, here, mark, self.reached, &program, file, bound, streams)
-            .map_err(|error| unstartable(error, file, program.wdir.as_deref(), here, self.files()))
+        pe::start(pe, size, mark, self.reached, &program, file, bound, streams)
+            .map_err(|error| refused::unstartable(error, file, program.wdir.as_deref(), here, self.files()))
     }
 
     /// Removes what earlier jobs have left in the folder of the PEs' output. A job that cannot start leaves it alone, so this comes with
@@ -172,11 +172,11 @@ impl Prepared {
     /// `--dry-run` on this machine alone.
     pub(crate) fn show(&self, output: &mut dyn Write) -> io::Result<()> {
         for (&pe, local) in self.pes().iter().zip(0..) {
-            let app = self.apps[pe as usize] as usize;
-            let file = self.files[app].as_deref().unwrap_or(Path::new(&self.plan().programs[app].command[0]));
+            let number = self.program_of(pe) as usize;
+            let file = self.files[number].as_deref().unwrap_or(Path::new(&self.plan().programs[number].command[0]));
             let place =
                 self.processors(local).map(|cpus| format!(" on processors {}", written(cpus))).unwrap_or_default();
-            show_pe(output, &self.description, pe, self.own.pes.len() as u32, app, file, &place)?;
+            show_pe(output, &self.description, pe, number, file, &place)?;
         }
         Ok(())
     }
@@ -257,13 +257,12 @@ pub(crate) fn show_pe(
     output: &mut dyn Write,
     description: &JobDescription,
     pe: u32,
-    here: u32,
-    app: usize,
+    number: usize,
     file: &Path,
     place: &str,
 ) -> io::Result<()> {
-    let program = &description.plan.programs[app];
-    let set = pe::variables(pe, description.plan.size(), here, "<random>");
+    let program = &description.plan.programs[number];
+    let set = pe::variables(pe, description.plan.size(), "<random>");
     let mut words: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
     words.extend(program.variables.iter().map(|(name, value)| format!("{name}={}", quoted(value))));
     words.push(quoted(file.as_os_str()));
@@ -273,7 +272,7 @@ pub(crate) fn show_pe(
 }
 
 /// The program of each PE of the job.
-pub(crate) fn apps(plan: &JobPlan) -> Vec<u32> {
+pub(crate) fn program_numbers(plan: &JobPlan) -> Vec<u32> {
     let numbered = plan.programs.iter().zip(0u32..);
     numbered.flat_map(|(program, i)| std::iter::repeat_n(i, program.count as usize)).collect()
 }
@@ -316,38 +315,6 @@ const SOME_PES: u64 = 200;
 const OWN: u64 = 60;
 /// Files that an agent takes: its three streams, and what holds the process that leads to it.
 const OF_AN_AGENT: u64 = 4;
-
-/// Why the system did not start a program that looked startable. `files` are enough for `pes` PEs here.
-fn unstartable(error: std::io::Error, file: &Path, wdir: Option<&Path>, pes: u32, files: u64) -> Unusable {
-    // The system does not say which of the files it means.
-    if let Some((folder, error)) = wdir.and_then(|folder| Some((folder, std::fs::metadata(folder.join(".")).err()?))) {
-        let what = format!("the working directory {} cannot be entered", folder.display());
-        return (NOT_EXECUTABLE, Error::new(what).because(error));
-    }
-    let (status, what) = match error.raw_os_error() {
-        Some(libc::ENOEXEC) => return (NOT_EXECUTABLE, refused::explain(file, error)),
-        Some(libc::ENOENT) if !Path::new("/dev/null").exists() => {
-            (NOT_EXECUTABLE, "there is no /dev/null, from which a PE reads that has no input")
-        }
-        Some(libc::ENOENT) => {
-            if let Some(loader) = refused::loader(file).filter(|loader| !loader.exists()) {
-                let error = Error::new("the program's loader is not there").because(loader.display());
-                let fix = "compile it on this host, or on one with the same C library";
-                return (NOT_FOUND, error.fix(fix));
-            }
-            (NOT_FOUND, "the program's loader or interpreter is not there")
-        }
-        Some(libc::EAGAIN) => {
-            (NOT_EXECUTABLE, "the limit of processes is reached (ulimit -u, or pids.max of the control group)")
-        }
-        Some(libc::EMFILE | libc::ENFILE) => {
-            let error = Error::new("the limit of open files is reached (ulimit -n)").because(error);
-            return (NOT_EXECUTABLE, error.fix(format!("raise it: {files} are enough for {pes} PEs on one host")));
-        }
-        _ => (NOT_EXECUTABLE, "the system refused it"),
-    };
-    (status, Error::new(what).because(error))
-}
 
 #[cfg(test)]
 mod tests {

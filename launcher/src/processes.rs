@@ -62,9 +62,9 @@ pub(crate) struct Processes {
     outlet: Outlet,
     members: Vec<Member>,
     readers: Vec<(u32, ChildStdin)>,
-    tell: mpsc::UnboundedSender<(usize, Event)>,
+    events: mpsc::UnboundedSender<(usize, Event)>,
     /// Reports of the tasks that carry bytes.
-    side: mpsc::UnboundedSender<AgentReport>,
+    reports: mpsc::UnboundedSender<AgentReport>,
     pumps: JoinSet<()>,
     over: watch::Sender<bool>,
     /// The guardian learns the number of each PE here.
@@ -77,8 +77,8 @@ impl Processes {
         host: u32,
         mark: String,
         outlet: Outlet,
-        tell: mpsc::UnboundedSender<(usize, Event)>,
-        side: mpsc::UnboundedSender<AgentReport>,
+        events: mpsc::UnboundedSender<(usize, Event)>,
+        reports: mpsc::UnboundedSender<AgentReport>,
     ) -> Processes {
         Processes {
             host,
@@ -86,8 +86,8 @@ impl Processes {
             outlet,
             members: Vec::new(),
             readers: Vec::new(),
-            tell,
-            side,
+            events,
+            reports,
             pumps: JoinSet::new(),
             over: watch::Sender::new(false),
             guardian: None,
@@ -116,14 +116,14 @@ impl Processes {
             }
             (Some(stdin), false) => {
                 let (input, bytes) = mpsc::unbounded_channel();
-                tokio::task::spawn_local(feed(pe, stdin, bytes, self.side.clone()));
+                tokio::task::spawn_local(feed(pe, stdin, bytes, self.reports.clone()));
                 Some(input)
             }
         };
-        let conversation = Conversation::of_app(prepared.app(pe));
+        let conversation = Conversation::of_app(prepared.program_of(pe));
         let (pmi, conversation) = (Rc::new(pmi), Rc::new(RefCell::new(conversation)));
         let watched = (Rc::clone(&pmi), Rc::clone(&conversation));
-        tokio::task::spawn_local(watch_over(local, child, watched.0, watched.1, self.tell.clone()));
+        tokio::task::spawn_local(watch_over(local, child, watched.0, watched.1, self.events.clone()));
         self.members.push(Member { pe, pid, pmi, conversation, running: true, input });
         Ok(pid)
     }
@@ -138,14 +138,14 @@ impl Processes {
     /// All PEs have been started: the user learns which of them the terminal stops.
     pub(crate) fn watch_for_stops(&self) {
         let pes = self.members.iter().map(|member| (member.pe, member.pid)).collect();
-        tokio::task::spawn_local(terminal_stops::note(pes, self.side.clone()));
+        tokio::task::spawn_local(terminal_stops::note(pes, self.reports.clone()));
     }
 
     fn carry_output(&mut self, plan: &JobPlan, pe: u32, child: &mut Child) {
         let [out, err] = [OutputStream::Stdout, OutputStream::Stderr].map(|stream| {
             let style = Style { label: plan.label, timestamps: plan.timestamps, pe, stream };
             let room = Rc::clone(self.outlet.room(stream));
-            (Upward { host: self.host, pe, stream, room, reports: self.side.clone() }, style)
+            (Upward { host: self.host, pe, stream, room, reports: self.reports.clone() }, style)
         });
         self.pump(child.stdout.take(), out);
         self.pump(child.stderr.take(), err);
@@ -155,7 +155,7 @@ impl Processes {
     fn keep_output(&mut self, pe: u32, child: &mut Child, [out, err]: [File; 2]) {
         let [out, err] = [(OutputStream::Stdout, out), (OutputStream::Stderr, err)].map(|(stream, file)| {
             let style = Style { label: Label::None, timestamps: false, pe, stream };
-            (FileSink::new(pe, stream, file, self.side.clone()), style)
+            (FileSink::new(pe, stream, file, self.reports.clone()), style)
         });
         self.pump(child.stdout.take(), out);
         self.pump(child.stderr.take(), err);
@@ -190,7 +190,7 @@ impl Processes {
         let _ = pmi.try_write(&bytes);
         // The bytes behind its first line could not be read before the version was agreed.
         if matches!(reply, Reply::Init { .. }) {
-            pass_on(conversation, &|event| drop(self.tell.send((i, event))));
+            pass_on(conversation, &|event| drop(self.events.send((i, event))));
         }
     }
 
@@ -213,7 +213,7 @@ impl Processes {
         if pes.is_empty() {
             return;
         }
-        let (host, side) = (self.host, self.side.clone());
+        let (host, reports) = (self.host, self.reports.clone());
         tokio::task::spawn_blocking(move || {
             let mut report = AgentReport::Seen { host, question, witnesses: look::witnesses(&pes, calls) };
             // The last calls of some thousand PEs are more than an agent can send, and tell least.
@@ -230,7 +230,7 @@ impl Processes {
                 witnesses.truncate(witnesses.len() / 2);
             }
             // The receiver lives as long as the job; without it the report has no reader.
-            let _ = side.send(report);
+            let _ = reports.send(report);
         });
     }
 
@@ -289,7 +289,7 @@ async fn feed(
     pe: u32,
     mut stdin: ChildStdin,
     mut bytes: mpsc::UnboundedReceiver<Vec<u8>>,
-    side: mpsc::UnboundedSender<AgentReport>,
+    reports: mpsc::UnboundedSender<AgentReport>,
 ) {
     while let Some(bytes) = bytes.recv().await {
         let taken = match stdin.write_all(&bytes).await {
@@ -297,7 +297,7 @@ async fn feed(
             Err(_) => 0,
         };
         // The receiver lives as long as the PEs.
-        let _ = side.send(AgentReport::Taken { pe, bytes: taken });
+        let _ = reports.send(AgentReport::Taken { pe, bytes: taken });
         if taken == 0 {
             return;
         }

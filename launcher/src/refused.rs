@@ -11,6 +11,8 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, ReadRef};
 use oxshmem_base::Error;
 
+use crate::program::{NOT_EXECUTABLE, NOT_FOUND, Unusable};
+
 /// The first bytes of a file, as many as there are. Scripts are told from other files by these.
 struct FileHead {
     bytes: [u8; 256],
@@ -57,13 +59,54 @@ const MACHINE: usize = 18;
 /// Its length for machines with addresses of 64 bits.
 const HEADER: usize = 64;
 
+/// Why the system did not start a program that looked startable. `files` are enough for `pes` PEs here.
+pub(crate) fn unstartable(error: io::Error, file: &Path, wdir: Option<&Path>, pes: u32, files: u64) -> Unusable {
+    // The system does not say which of the files it means.
+    if let Some((folder, error)) = wdir.and_then(|folder| Some((folder, std::fs::metadata(folder.join(".")).err()?))) {
+        let what = format!("the working directory {} cannot be entered", folder.display());
+        return (
+            NOT_EXECUTABLE,
+            Error::new(what).because(error).fix("name one that every host has: oshrun --wdir=DIR"),
+        );
+    }
+    let (status, what, fix) = match error.raw_os_error() {
+        Some(libc::ENOEXEC) => return (NOT_EXECUTABLE, explain(file, error)),
+        Some(libc::ENOENT) if !Path::new("/dev/null").exists() => {
+            let what = "there is no /dev/null, from which a PE reads that has no input";
+            (NOT_EXECUTABLE, what, "mount /dev in this container".into())
+        }
+        Some(libc::ENOENT) => {
+            if let Some(loader) = loader(file).filter(|loader| !loader.exists()) {
+                let error = Error::new("the program's loader is not there").because(loader.display());
+                let fix = "compile it on this host, or on one with the same C library";
+                return (NOT_FOUND, error.fix(fix));
+            }
+            let fix = format!("install what the first line of {} names, or compile it on this host", file.display());
+            (NOT_FOUND, "the program's loader or interpreter is not there", fix)
+        }
+        Some(libc::EAGAIN) => {
+            let what = "the limit of processes is reached (ulimit -u, or pids.max of the control group)";
+            (NOT_EXECUTABLE, what, format!("end other programs, or raise it by {pes} processes at least"))
+        }
+        Some(libc::EMFILE | libc::ENFILE) => {
+            let error = Error::new("the limit of open files is reached (ulimit -n)").because(error);
+            return (NOT_EXECUTABLE, error.fix(format!("raise it: {files} are enough for {pes} PEs on one host")));
+        }
+        _ => {
+            let fix = format!("see whether {} starts on this host without oshrun", file.display());
+            (NOT_EXECUTABLE, "the system refused it", fix)
+        }
+    };
+    (status, Error::new(what).because(error).fix(fix))
+}
+
 /// Whether a file that the kernel has refused may be a script for the shell.
 pub(crate) fn is_script(file: &Path) -> bool {
     FileHead::read(file).is_ok_and(|head| head.is_script())
 }
 
 /// Why the kernel has refused a file as no program (`ENOEXEC`).
-pub(crate) fn explain(file: &Path, refusal: io::Error) -> Error {
+fn explain(file: &Path, refusal: io::Error) -> Error {
     let error = Error::new(format!("the system does not take {} for a program", file.display()));
     let Ok(head) = FileHead::read(file) else { return error.because(refusal) };
     let unfinished = "build or copy it again: the last attempt may have failed";
@@ -111,7 +154,7 @@ fn machine_name(machine: u16) -> String {
 }
 
 /// The loader that a program names.
-pub(crate) fn loader(file: &Path) -> Option<PathBuf> {
+fn loader(file: &Path) -> Option<PathBuf> {
     let file = ReadCache::new(File::open(file).ok()?);
     named::<FileHeader64<Endianness>, _>(&file).or_else(|| named::<FileHeader32<Endianness>, _>(&file))
 }
@@ -129,6 +172,25 @@ mod tests {
     use oxshmem_test_folder::TestFolder;
 
     use super::*;
+
+    #[test]
+    fn a_program_that_the_system_does_not_start_has_a_remedy() {
+        let file = Path::new("/bin/sh");
+        let told = |code, wdir| {
+            let (status, error) = unstartable(io::Error::from_raw_os_error(code), file, wdir, 2, 100);
+            (status, error.to_string())
+        };
+        for (code, wdir, expected, fix) in [
+            (libc::ENOENT, Some(Path::new("/no/such")), NOT_EXECUTABLE, "--wdir=DIR"),
+            (libc::ENOENT, None, NOT_FOUND, "first line of /bin/sh"),
+            (libc::EAGAIN, None, NOT_EXECUTABLE, "raise it by 2 processes"),
+            (libc::EMFILE, None, NOT_EXECUTABLE, "100 are enough for 2 PEs"),
+            (libc::EPERM, None, NOT_EXECUTABLE, "/bin/sh starts on this host"),
+        ] {
+            let (status, error) = told(code, wdir);
+            assert!(status == expected && error.contains("\n  to fix:  ") && error.contains(fix), "{status}: {error}");
+        }
+    }
 
     #[test]
     fn a_machine_has_the_name_that_programs_of_it_say() {

@@ -51,7 +51,7 @@ pub(crate) struct RemoteAgent {
     /// All of its PEs are in the fence.
     pub(crate) fenced: bool,
     /// It owes the answer to a census.
-    pub(crate) counts: bool,
+    pub(crate) owes_census: bool,
     pub(crate) pulse: Pulse<Instant>,
     /// How many agents there are from it downwards to the last.
     pub(crate) depth: u32,
@@ -78,7 +78,7 @@ impl RemoteAgent {
             hosts: host_pes.iter().map(|host| host.host).collect(),
             greeted: false,
             fenced: false,
-            counts: false,
+            owes_census: false,
             pulse: Pulse::new(limit, Instant::now()),
             depth: 1,
             farewell: None,
@@ -125,7 +125,7 @@ impl RemoteAgent {
         self.orders = None;
         self.farewell = None;
         self.fenced = false;
-        self.counts = false;
+        self.owes_census = false;
         self.pes.clear();
         self.hosts.clear();
     }
@@ -242,17 +242,17 @@ impl Drop for RemoteShell {
 
 /// One conversation with an agent, from its greeting to the end.
 async fn converse(
-    child: Child,
+    process: Child,
     words: &[String],
     opening: &mut Option<AgentOpening>,
     abandoned: &mut oneshot::Receiver<String>,
     news: &impl Fn(AgentEvent),
 ) -> ConversationEnd {
-    let mut shell = RemoteShell(child);
-    let child = &mut shell.0;
-    let stdin = child.stdin.take().expect("it was asked for");
-    let mut stdout = child.stdout.take().expect("it was asked for");
-    let stderr = child.stderr.take().expect("it was asked for");
+    let mut shell = RemoteShell(process);
+    let process = &mut shell.0;
+    let stdin = process.stdin.take().expect("it was asked for");
+    let mut stdout = process.stdout.take().expect("it was asked for");
+    let stderr = process.stderr.take().expect("it was asked for");
     let said = tokio::task::spawn_local(last_words(stderr));
     let (mut heard, mut greeted) = (Vec::new(), false);
     let listening = async {
@@ -270,9 +270,9 @@ async fn converse(
         why = &mut *abandoned => Err(why.unwrap_or_default()),
     };
     if found.is_err() {
-        child::kill_group(child);
+        child::kill_group(process);
     }
-    let ended = tokio::time::timeout(AFTERMATH, child.wait()).await;
+    let ended = tokio::time::timeout(AFTERMATH, process.wait()).await;
     drop(shell);
     let said = match tokio::time::timeout(AFTERMATH, said).await {
         Ok(Ok(said)) => said,

@@ -25,7 +25,7 @@ use crate::processes::{Outlet, Processes};
 use crate::remote::{AgentEvent, RemoteAgent};
 use crate::runtime::at;
 use crate::signals::SignalWish;
-use crate::watch::Event;
+use crate::watch::{Event, counted};
 use crate::{guardian, output};
 use branches::{branches, depth};
 
@@ -51,26 +51,26 @@ pub(crate) struct Subtree {
     events: mpsc::UnboundedReceiver<(usize, Event)>,
     news: mpsc::UnboundedReceiver<(usize, AgentEvent)>,
     tell: mpsc::UnboundedSender<(usize, AgentEvent)>,
-    side: mpsc::UnboundedReceiver<AgentReport>,
+    reports: mpsc::UnboundedReceiver<AgentReport>,
     look: Interval,
 }
 
 /// The server for PEs that run these programs of the job.
-fn server(job: &JobDescription, apps: Vec<u32>) -> PmiServer {
-    PmiServer::new(job.space.clone(), apps, job.plan.size(), job.mapping.clone())
+fn server(job: &JobDescription, programs: Vec<u32>) -> PmiServer {
+    PmiServer::new(job.space.clone(), programs, job.plan.size(), job.mapping.clone())
 }
 
 impl Subtree {
     /// A subtree without PEs, on the host with this number. `mark` is that of the host's processes.
     pub(crate) fn new(description: Rc<JobDescription>, host: u32, mark: String) -> Subtree {
         let outlet = Outlet::new();
-        let (reports, side) = mpsc::unbounded_channel();
+        let (to_report, reports) = mpsc::unbounded_channel();
         let (tell, news) = mpsc::unbounded_channel();
         let (happens, events) = mpsc::unbounded_channel();
         let mut look = tokio::time::interval(Pulse::<Instant>::interval(description.plan.places.host_timeout));
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Subtree {
-            processes: Processes::new(host, mark, outlet.clone(), happens, reports),
+            processes: Processes::new(host, mark, outlet.clone(), happens, to_report),
             server: server(&description, Vec::new()),
             description,
             host,
@@ -85,7 +85,7 @@ impl Subtree {
             events,
             news,
             tell,
-            side,
+            reports,
             look,
         }
     }
@@ -97,8 +97,8 @@ impl Subtree {
 
     /// Starts the PEs of this host. After one that cannot be started no other is tried.
     pub(crate) fn start_processes(&mut self, prepared: &Prepared) {
-        let apps = prepared.pes().iter().map(|&pe| prepared.app(pe)).collect();
-        self.server = server(&self.description, apps);
+        let programs = prepared.pes().iter().map(|&pe| prepared.program_of(pe)).collect();
+        self.server = server(&self.description, programs);
         let mut pids = Vec::with_capacity(prepared.pes().len());
         let mut failed = None;
         for (&pe, i) in prepared.pes().iter().zip(0..) {
@@ -142,7 +142,7 @@ impl Subtree {
             tokio::select! {
                 Some((i, event)) = self.events.recv() => self.process_event(i, event),
                 Some((index, news)) = self.news.recv() => self.branch_news(index, news),
-                Some(report) = self.side.recv() => self.ready.push_back(report),
+                Some(report) = self.reports.recv() => self.ready.push_back(report),
                 () = self.processes.written(), if self.finishing => self.end(),
                 _ = self.look.tick(), if !self.remotes.is_empty() => self.look_at_branches(),
                 () = at(farewell) => self.dismiss_branches(),
@@ -213,7 +213,7 @@ impl Subtree {
 
     fn begin_census(&mut self) {
         for remote in self.remotes.iter_mut().filter(|remote| remote.greeted && !remote.is_over()) {
-            remote.counts = true;
+            remote.owes_census = true;
         }
         self.census = Some(self.processes.dying());
         self.look_at_census();
@@ -253,7 +253,7 @@ impl Subtree {
     /// Everything that was written here is on its way: nothing more will come.
     fn end(&mut self) {
         self.finishing = false;
-        while let Ok(report) = self.side.try_recv() {
+        while let Ok(report) = self.reports.try_recv() {
             self.ready.push_back(report);
         }
         self.ready.push_back(AgentReport::Done { host: self.host });
@@ -265,6 +265,8 @@ impl Subtree {
             Event::Asked(request) => self.serve(i, request),
             Event::Babbled(why) => self.ready.push_back(AgentReport::Babbled { pe, why }),
             Event::Ended(status) => {
+                let (status, note) = counted(pe, status);
+                self.ready.extend(note.map(|text| AgentReport::Note { text }));
                 self.processes.ended(i);
                 self.ended = true;
                 self.server.leave_barrier(i);
@@ -304,7 +306,7 @@ impl Subtree {
                 self.look_at_fence();
             }
             AgentEvent::Report(AgentReport::Counted) => {
-                remote.counts = false;
+                remote.owes_census = false;
                 self.look_at_census();
             }
             AgentEvent::Report(report) => self.pass_up(index, report),
@@ -382,7 +384,7 @@ impl Subtree {
     }
 
     fn look_at_census(&mut self) {
-        if self.census.as_ref().is_some_and(Vec::is_empty) && self.remotes.iter().all(|remote| !remote.counts) {
+        if self.census.as_ref().is_some_and(Vec::is_empty) && self.remotes.iter().all(|remote| !remote.owes_census) {
             self.census = None;
             self.ready.push_back(AgentReport::Counted);
         }

@@ -19,7 +19,7 @@ use crate::signals;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Notes each of these PEs that the terminal stops, once. A PE comes with the number of its process, which is our child.
-pub(crate) async fn note(mut pes: Vec<(u32, u32)>, side: mpsc::UnboundedSender<AgentReport>) {
+pub(crate) async fn note(mut pes: Vec<(u32, u32)>, reports: mpsc::UnboundedSender<AgentReport>) {
     let has_terminal = File::open("/dev/tty").is_ok();
     // Without the signal no PE is looked at, and the job runs as well.
     let Some(mut children) = signal(SignalKind::child()).ok().filter(|_| has_terminal) else { return };
@@ -27,7 +27,7 @@ pub(crate) async fn note(mut pes: Vec<(u32, u32)>, side: mpsc::UnboundedSender<A
         pes.retain(|&(pe, pid)| {
             let Some(text) = stopped_by(pid).and_then(|signal| sentence(pe, pid, signal)) else { return true };
             // The receiver lives as long as the job.
-            let _ = side.send(AgentReport::Note { text });
+            let _ = reports.send(AgentReport::Note { text });
             false
         });
         if children.recv().await.is_none() {

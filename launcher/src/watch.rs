@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::rc::Rc;
 
@@ -20,19 +21,20 @@ pub(crate) enum Event {
     Asked(Request),
     /// It sent bytes that are no message of PMI.
     Babbled(String),
-    Ended(ExitStatus),
+    /// Its exit status, unless the system does not tell it.
+    Ended(io::Result<ExitStatus>),
 }
 
 /// Tells what a PE asks, and at last how it ended; what it asked before comes before.
 pub(crate) async fn watch_over(
-    pe: usize,
+    member: usize,
     mut child: Child,
     pmi: Rc<UnixStream>,
     conversation: Rc<RefCell<Conversation>>,
     report: UnboundedSender<(usize, Event)>,
 ) {
     // The receiver lives as long as the job; without it the report has no reader.
-    let tell = |event| drop(report.send((pe, event)));
+    let tell = |event| drop(report.send((member, event)));
     let (mut open, pid) = (true, child.id());
     let status = loop {
         tokio::select! {
@@ -50,7 +52,19 @@ pub(crate) async fn watch_over(
     if open {
         take_requests(|bytes| sockets::read_now(&*pmi, bytes), &conversation, &tell);
     }
-    tell(Event::Ended(status.unwrap_or_default()));
+    tell(Event::Ended(status));
+}
+
+/// The exit status of a PE as the job counts it, and a note about it where the system has not told it: then nobody knows whether the
+/// PE has done its work, and it counts as failed.
+pub(crate) fn counted(pe: u32, status: io::Result<ExitStatus>) -> (ExitStatus, Option<String>) {
+    match status {
+        Ok(status) => (status, None),
+        Err(error) => {
+            let note = format!("note: the exit status of PE {pe} is not known, and counts as 1: {error}");
+            (ExitStatus::from_raw(1 << 8), Some(note))
+        }
+    }
 }
 
 /// Reads what is there; `false`: nothing more will come.
@@ -93,6 +107,14 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+
+    #[test]
+    fn a_pe_whose_status_cannot_be_learned_has_failed() {
+        let (status, note) = counted(3, Err(io::Error::from_raw_os_error(libc::ECHILD)));
+        assert_eq!(status.code(), Some(1));
+        assert!(note.expect("the user learns it").contains("PE 3 is not known"));
+        assert_eq!(counted(3, Ok(ExitStatus::default())), (ExitStatus::default(), None));
+    }
 
     #[tokio::test]
     async fn the_last_words_of_a_pe_are_heard_before_the_runtime_has_noticed_them() {

@@ -24,9 +24,17 @@ fn fault_L1_a_job_on_this_machine_by_any_of_its_names_ends() {
         &["--hostfile", file],
         &["-H", &format!("localhost,{own}")],
     ] {
-        let command = oshrun(options.iter().chain(&["sh", "-c", "echo $PMI_RANK of $OXSHMEM_LOCAL_PES"]));
-        let ended = Running::of(command).wait().expect(0);
-        assert_eq!((ended.sorted(), &ended.stderr[..]), (vec!["0 of 2", "1 of 2"], ""), "{options:?}");
+        let command = oshrun(options.iter().chain(&["sh", "-c", "echo $PMI_RANK of $PMI_SIZE below $PPID"]));
+        let running = Running::of(command);
+        // PEs of another host, be it this machine once more, would be children of an agent.
+        let launcher = running.child.id();
+        let ended = running.wait().expect(0);
+        let lines = [0, 1].map(|pe| format!("{pe} of 2 below {launcher}"));
+        assert_eq!(
+            (ended.sorted(), &ended.stderr[..]),
+            (lines.each_ref().map(String::as_str).to_vec(), ""),
+            "{options:?}"
+        );
     }
 }
 

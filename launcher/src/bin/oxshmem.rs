@@ -16,7 +16,9 @@ use oxshmem_launcher::races::RacesArgs;
 use oxshmem_launcher::sim::SimArgs;
 use oxshmem_launcher::top::TopArgs;
 use oxshmem_launcher::why::WhyArgs;
-use oxshmem_launcher::{arguments, calibrate, machine, node, profile, results, schedules, start, stdout, tune, usage};
+use oxshmem_launcher::{
+    arguments, calibrate, machine, node_simulation, profile, results, schedules, start_cost, stdout, tune, usage,
+};
 use oxshmem_os::{process, signals};
 use oxshmem_schedule::algorithm::Collective;
 use oxshmem_schedule::simulate::Cluster;
@@ -94,7 +96,7 @@ enum ToolTask {
     #[command(hide = true, name = doctor::INSPECT)]
     Inspect,
     /// One PE of a job that `simulate --start` measures
-    #[command(hide = true, name = start::AS_PE)]
+    #[command(hide = true, name = start_cost::AS_PE)]
     StartAsPe,
 }
 
@@ -262,13 +264,13 @@ fn main() -> ExitCode {
         ToolTask::Top(top) => top.run(),
         ToolTask::Inspect => doctor::inspect(),
         ToolTask::Simulate(simulate) if simulate.calibrate => calibrate::report(),
-        ToolTask::Simulate(simulate) if simulate.start => start::report(),
-        ToolTask::Simulate(Simulate { calibrate_node: Some(file), .. }) => node::calibrate(&file),
+        ToolTask::Simulate(simulate) if simulate.start => start_cost::report(),
+        ToolTask::Simulate(Simulate { calibrate_node: Some(file), .. }) => node_simulation::calibrate(&file),
         ToolTask::Simulate(simulate) => simulate.run(),
         ToolTask::Tune(Tune { output, oshrun }) => tune::tune(&oshrun, &output),
         ToolTask::Profile { folder, csv } => profile::report(&folder, csv.as_deref()),
         ToolTask::Trace(trace) => trace.run(),
-        ToolTask::StartAsPe => start::as_pe(),
+        ToolTask::StartAsPe => start_cost::as_pe(),
         ToolTask::Cluster { how } => machine::describe(&how),
         ToolTask::Schedule(steps) => steps.run(),
         ToolTask::Explain(explain) => explain.run(),
@@ -299,7 +301,7 @@ impl Simulate {
         let (text, drawing) = match &self.node {
             Some(machine) => {
                 let pes = self.pes.map(|Sizes(sizes)| sizes);
-                node::simulate(machine, self.collective, pes, self.bytes)?
+                node_simulation::simulate(machine, self.collective, pes, self.bytes)?
             }
             None => self.on_a_network()?,
         };

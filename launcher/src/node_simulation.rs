@@ -68,7 +68,9 @@ fn machine(name: &str) -> Result<NodeMachine, Error> {
     };
     NodeMachine::read(&text).map_err(|mistake| {
         let place = if mistake.line > 0 { format!("line {}: ", mistake.line) } else { String::new() };
-        Error::new(format!("{name} describes no machine")).because(format!("{place}{}", mistake.why))
+        Error::new(format!("{name} describes no machine"))
+            .because(format!("{place}{}", mistake.why))
+            .fix("mend that, or let oxshmem simulate --calibrate-node=FILE write a description")
     })
 }
 
@@ -107,7 +109,7 @@ pub fn calibrate(file: &Path) -> Result<String, Error> {
     };
     let question = NodeQuestion { collective: Collective::Sync, bytes: 0 };
     let entries = coherence::compare(&question, &[2], &machine).expect("a barrier is data");
-    let predicted = entries[0].outcomes[0].1.map_err(|_| Error::new("a barrier that never ends"))?.time;
+    let predicted = entries[0].outcomes[0].1.expect("the barrier's protocol is proven to end").time;
     let _ = writeln!(
         report,
         "a barrier of 2 PEs: {predicted:.1} ns simulated; {median:.1} ns measured, {least:.1} at least; measured over \
@@ -175,6 +177,9 @@ fn distance(a: &Processor, b: &Processor) -> LineDistance {
     }
 }
 
+/// The remedy where a thread cannot be bound.
+const REBIND: &str = "let this process use all processors of the machine: taskset --cpu-list, or its control group";
+
 /// A word on lines of its own.
 #[repr(align(128))]
 struct LineWord(AtomicU64);
@@ -187,15 +192,17 @@ const TRIALS: usize = 20;
 fn way_of_a_line(here: usize, there: usize) -> Result<f64, Error> {
     let (ping, pong) = (LineWord(AtomicU64::new(0)), LineWord(AtomicU64::new(0)));
     let all = TRIPS * TRIALS as u64;
-    // If other processes take a processor away for longer than this, this machine cannot be measured.
+    // There is no limit: where another process takes one of the two processors away, the trial lasts until it is back, and a shorter
+    // one stands for all.
     let reach = |word: &LineWord, number: u64| {
         while word.0.load(Ordering::Acquire) != number {
             std::hint::spin_loop();
         }
     };
     let pinned = |cpu: usize| {
-        cpus::pin_to(cpu)
-            .map_err(|error| Error::new(format!("a thread cannot be bound to processor {cpu}")).because(error))
+        cpus::pin_to(cpu).map_err(|error| {
+            Error::new(format!("a thread cannot be bound to processor {cpu}")).because(error).fix(REBIND)
+        })
     };
     std::thread::scope(|scope| {
         let echo = scope.spawn(|| {
