@@ -227,7 +227,8 @@ impl AddressRange {
         Ok(AddressRange { base: NonNull::new(base).expect("the system maps nothing at null"), len })
     }
 
-    /// The first address.
+    /// The first address. The range ends with this value, unless it is [leaked](Self::leak): code that reads or writes there does so
+    /// before the drop, and where something has been mapped.
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }
@@ -285,7 +286,7 @@ impl AddressRange {
 impl Drop for AddressRange {
     fn drop(&mut self) {
         // Through the C library, because network libraries watch its `munmap` to forget registered memory.
-        // SAFETY: the range is ours alone; who dereferences `base` promised not to do so after this.
+        // SAFETY: the range is ours alone, and code that has its address from `base` uses it before the drop, as the condition there demands.
         let unmapped = unsafe { syscall!(munmap(self.base().cast(), self.len)) };
         debug_assert!(unmapped.is_ok(), "{unmapped:?}");
     }

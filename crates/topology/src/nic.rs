@@ -122,7 +122,7 @@ pub fn assign(node: &Node, places: &mut [PePlace], wish: &Wish) -> Result<(), Er
             Policy::Block => available[pe / pes.div_ceil(available.len())],
             Policy::RoundRobin => available[pe % available.len()],
             Policy::User => mapped_card(&known, wish, pe as u32)?,
-            Policy::Numa if place.numa.is_none() && available.len() > 1 => return Err(afloat(pe, &place.cpus)),
+            Policy::Numa if place.numa.is_none() && available.len() > 1 => return Err(without_numa(pe, &place.cpus)),
             Policy::Near | Policy::Numa => {
                 let nearest = nearest(node, &available, place.numa);
                 let turn = turns.entry(nearest.clone()).or_default();
@@ -194,7 +194,7 @@ fn mapped_card(known: &[(u32, &Nic)], wish: &Wish, pe: u32) -> Result<u32, Error
     card(known, "SHMEM_OFI_NIC_MAPPING", *index)
 }
 
-fn afloat(pe: usize, cpus: &[u32]) -> Error {
+fn without_numa(pe: usize, cpus: &[u32]) -> Error {
     Error::new(format!("SHMEM_OFI_NIC_POLICY=numa cannot choose a card for PE {pe} of the node"))
         .because(format!("it may run on the processors {} of several NUMA nodes", cpulist::written(cpus)))
         .fix("bind PEs to cores or NUMA nodes (oshrun --bind numa, srun --cpu-bind=cores), or use another policy")

@@ -53,10 +53,10 @@ pub(crate) struct Endpoint {
     at_once: usize,
     /// Longest put or get.
     pub(crate) longest: usize,
-    /// Those that are counted.
+    /// How many datagrams an operation takes of a peer's window, where they are counted.
     datagrams: Option<Datagrams>,
     /// Local memory has to be registered.
-    local: bool,
+    registers_local: bool,
     /// Bytes that a put injects need not be copied before.
     reads_at_once: bool,
     /// How many slots wait for messages; none on a further rail.
@@ -88,14 +88,14 @@ impl Endpoint {
         let kind = objects.info.endpoint();
         let room = if kind.card || receives == 0 { ROOM } else { message_room(&kind.provider, longest_eager()) };
         let mut slots = OperationSlots::new(issued + receives, kept, room);
-        let local = objects.mr_mode() & fi::FI_MR_LOCAL != 0;
+        let registers_local = objects.mr_mode() & fi::FI_MR_LOCAL != 0;
         let (bytes, len) = slots.bytes();
-        let rooms = if local { Some(Registration::new(&mut objects, bytes, len, EVERYTHING)?) } else { None };
+        let rooms = if registers_local { Some(Registration::new(&mut objects, bytes, len, EVERYTHING)?) } else { None };
         let posted: Vec<*mut OperationSlot> = (0..receives).filter_map(|_| slots.take(SlotUse::Receive)).collect();
         let inject = objects.info.tx().inject_size;
         let datagrams = Datagrams::of(&objects.info);
         let longest = datagrams.map_or(usize::MAX, Datagrams::longest).min(objects.info.longest());
-        let reads_at_once = objects.info.delivery == Delivery::Complete && !local;
+        let reads_at_once = objects.info.delivery == Delivery::Complete && !registers_local;
         let mut endpoint = Self {
             own: OwnMemory::default(),
             inject,
@@ -112,13 +112,13 @@ impl Endpoint {
             sending: 0,
             broken: None,
             losses: Arc::default(),
-            local,
+            registers_local,
             receives,
             unposted: Vec::new(),
             refused: 0..0,
         };
         for slot in posted {
-            endpoint.receive(slot);
+            endpoint.post_receive(slot);
         }
         endpoint.broken.clone().map_or(Ok(endpoint), Err)
     }
@@ -206,7 +206,7 @@ impl Endpoint {
     #[inline]
     pub(crate) fn take(&mut self, used_for: SlotUse) -> Issued<*mut OperationSlot> {
         if self.broken.is_some() {
-            return self.end();
+            return self.refuse_as_broken();
         }
         self.find_slot(used_for)
     }
@@ -217,7 +217,7 @@ impl Endpoint {
     }
 
     #[cold]
-    fn end<T>(&self) -> Issued<T> {
+    fn refuse_as_broken<T>(&self) -> Issued<T> {
         self.broken.clone().map_or(Err(NotIssued::Busy), |error| Err(error.into()))
     }
 
@@ -230,13 +230,18 @@ impl Endpoint {
     pub(crate) fn send(&mut self, pe: u32, head: &[u8], body: &[u8]) -> Issued {
         let peer = self.peers.met(pe).ok_or_else(|| self.unreachable(pe, "its address is not known"))?;
         let n = head.len() + body.len();
+        assert!(
+            n <= self.slots.room_length(),
+            "a message of {n} bytes, and a slot has room for {}",
+            self.slots.room_length()
+        );
         self.find_window(pe, false, n)?;
         let slot = self.find_slot(SlotUse::Send { pe })?;
         if self.counts_datagrams() {
             // SAFETY: the slot was just taken, and libfabric does not have it.
             unsafe { self.slots.moves(slot, n) };
         }
-        // SAFETY: the slot is ours and its room longer than any message; libfabric gives it back by its completion.
+        // SAFETY: the slot is ours, and its room is no shorter than the message, as was just asserted; libfabric gives it back by its completion.
         let code = unsafe {
             let room = self.slots.room(slot);
             ptr::copy_nonoverlapping(head.as_ptr(), room, head.len());
@@ -256,7 +261,7 @@ impl Endpoint {
 
     /// Gives libfabric a slot for a message to come. Returns whether it has taken it. A card that recovers from a flood of messages takes
     /// none before that is over, which its completions bring nearer; the slot waits.
-    fn receive(&mut self, slot: *mut OperationSlot) -> bool {
+    fn post_receive(&mut self, slot: *mut OperationSlot) -> bool {
         // SAFETY: the slot is ours until its completion; its room has the length that is given.
         let code = unsafe {
             let room = self.slots.room(slot);
@@ -268,16 +273,17 @@ impl Endpoint {
         } else if code != 0 {
             let provider = self.objects.info.provider();
             let error = Error::new(format!("the endpoint of {provider} takes no room for messages"))
-                .because(self.objects.meaning(code));
+                .because(self.objects.meaning(code))
+                .fix("FI_LOG_LEVEL=warn lets libfabric say more; SHMEM_TRANSPORT=tcp goes another way");
             self.broken.get_or_insert(error);
         }
         code == 0
     }
 
     /// Gives libfabric the slots that it could not take before.
-    fn receive_again(&mut self) {
+    fn post_receives_again(&mut self) {
         while let Some(slot) = self.unposted.pop() {
-            if !self.receive(slot) {
+            if !self.post_receive(slot) {
                 return;
             }
         }

@@ -54,7 +54,10 @@ impl TcpLane {
     }
 
     /// Issues what `push` puts into the session of a rail: `count` operations, of which the last one's ticket is returned.
-    fn issue(
+    ///
+    /// # Safety
+    /// As for `Link::issue`.
+    unsafe fn issue(
         &self,
         pe: u32,
         rail: u16,
@@ -63,7 +66,8 @@ impl TcpLane {
     ) -> Result<(), Busy> {
         let account = self.account_of(buffer);
         match self.net.link(pe, rail) {
-            Some(link) => link.issue(&self.net.local, account, count, self.net.issue_time(), push),
+            // SAFETY: our caller has made the same promise.
+            Some(link) => unsafe { link.issue(&self.net.local, account, count, self.net.issue_time(), push) },
             None => {
                 account.fail(Error::new(format!("there is no PE {pe} to reach over TCP")));
                 Ok(())
@@ -73,7 +77,10 @@ impl TcpLane {
 
     /// Issues the beginning of a long operation in pieces, of which `push` puts one into a session, so that the kernel gets
     /// them with one call. The beginnings of one operation take the rails in turn. Returns how much was issued.
-    fn issue_pieces(
+    ///
+    /// # Safety
+    /// As for `Link::issue`.
+    unsafe fn issue_pieces(
         &self,
         pe: u32,
         n: usize,
@@ -84,10 +91,12 @@ impl TcpLane {
         let share = n.div_ceil(rails.into()).next_multiple_of(BULK);
         let n = n.min(share).min(TOGETHER);
         let pieces = || (0..n).step_by(BULK);
-        self.issue(pe, self.next_rail(), (buffer, pieces().count() as u64), |session| {
+        let push_all = |session: &mut Session| {
             let tickets = pieces().map(|start| push(session, start, BULK.min(n - start)));
             tickets.last().unwrap_or_default()
-        })?;
+        };
+        // SAFETY: our caller has made the same promise.
+        unsafe { self.issue(pe, self.next_rail(), (buffer, pieces().count() as u64), push_all) }?;
         Ok(n)
     }
 
@@ -113,11 +122,13 @@ impl TcpLane {
             return 0;
         }
         let lane = self.number;
-        get.left(self.issue_pieces(pe, n, buffer, |session, start, n| {
+        let push = |session: &mut Session, start: usize, n: usize| {
             let place = MemoryRange { at: dest.wrapping_add(start).expose_provenance(), n };
             let get = Message::Get { lane, region, offset: offset.wrapping_add(start as u64), n };
             session.push_fetch(&get, place)
-        }))
+        };
+        // SAFETY: the destination is writable until completion, by the caller's promise, and the pieces lie inside of it.
+        get.left(unsafe { self.issue_pieces(pe, n, buffer, push) })
     }
 
     /// Issues an atomic.
@@ -128,13 +139,15 @@ impl TcpLane {
         let &AtomicArguments { to: Remote { pe, region, offset }, width, amo, old } = atomic;
         let (lane, fetch) = (self.number, !old.is_null());
         let message = Message::Amo { lane, region, offset, width, amo, fetch };
-        self.issue(pe, 0, (buffer, 1), |session| {
+        let push = |session: &mut Session| {
             if fetch {
                 session.push_fetch(&message, MemoryRange { at: old.expose_provenance(), n: width.bytes() })
             } else {
                 session.push(&message, self.urgency)
             }
-        })
+        };
+        // SAFETY: the place of the old value is writable until completion, by the caller's promise.
+        unsafe { self.issue(pe, 0, (buffer, 1), push) }
     }
 }
 
@@ -150,7 +163,7 @@ unsafe impl Lane for TcpLane {
         }
         let n = n.min(INJECT);
         let rail = if n <= ONE_RAIL { 0 } else { self.next_rail() };
-        let issued = self.issue(pe, rail, (BufferUse::Copied, 1), |session| {
+        let push = |session: &mut Session| {
             if n > SMALL {
                 let place = MemoryRange { at: source.expose_provenance(), n };
                 return session.push_uncopied_put(lane, (region, offset), place, self.urgency);
@@ -158,7 +171,9 @@ unsafe impl Lane for TcpLane {
             // SAFETY: the caller of `put` promises that the source is readable for `n` bytes, and not written, during the call.
             let data = unsafe { std::slice::from_raw_parts(source, n) };
             session.push(&Message::Put { lane, region, offset, data }, self.urgency)
-        });
+        };
+        // SAFETY: the source is readable during the call, by the caller's promise, and copied in it.
+        let issued = unsafe { self.issue(pe, rail, (BufferUse::Copied, 1), push) };
         put.left(issued.map(|()| n))
     }
 
@@ -169,10 +184,12 @@ unsafe impl Lane for TcpLane {
             return unsafe { self.put(put) };
         }
         let lane = self.number;
-        put.left(self.issue_pieces(pe, n, BufferUse::InPlace, |session, start, n| {
+        let push = |session: &mut Session, start: usize, n: usize| {
             let place = MemoryRange { at: source.wrapping_add(start).expose_provenance(), n };
             session.push_bulk_put(lane, region, offset.wrapping_add(start as u64), place, Urgency::Soon)
-        }))
+        };
+        // SAFETY: the source is readable until completion, by the caller's promise, and the pieces lie inside of it.
+        put.left(unsafe { self.issue_pieces(pe, n, BufferUse::InPlace, push) })
     }
 
     unsafe fn get_nbi(&self, get: &GetArguments) -> usize {
@@ -204,7 +221,7 @@ unsafe impl Lane for TcpLane {
         // The session reads these bytes in place, and their owner waits until the peer has them.
         let urgency = if n < BULK { self.urgency } else { Urgency::Now };
         let buffer = if n > COPIED_WITH_SIGNAL { BufferUse::InPlace } else { BufferUse::Copied };
-        self.issue(pe, 0, (buffer, 1), |session| {
+        let push = |session: &mut Session| {
             if (SMALL + 1..=COPIED_WITH_SIGNAL).contains(&n) {
                 let place = MemoryRange { at: source.expose_provenance(), n };
                 session.push_uncopied_put(lane, (to.region, to.offset), place, self.urgency);
@@ -221,7 +238,9 @@ unsafe impl Lane for TcpLane {
             }
             let (width, amo) = (Width::Eight, update.amo());
             session.push(&Message::Amo { lane, region, offset, width, amo, fetch: false }, urgency)
-        })
+        };
+        // SAFETY: the source is readable until completion, by the caller's promise; a short one is copied in this call.
+        unsafe { self.issue(pe, 0, (buffer, 1), push) }
     }
 
     fn copied_with_signal(&self) -> usize {

@@ -52,8 +52,8 @@ struct LinkState {
 pub(crate) enum ServingThread {
     /// A caller: acknowledgements can wait for what it will send.
     Caller,
-    /// The progress thread: nothing else will be sent.
-    Alone,
+    /// Nothing else will be sent.
+    ProgressThread,
 }
 
 impl Link {
@@ -72,7 +72,11 @@ impl Link {
     }
 
     /// Issues `count` operations of a lane, which `push` puts into the session; the last one's ticket is returned.
-    pub(crate) fn issue(
+    ///
+    /// # Safety
+    /// Until the account says that they are done, the ranges of `push` are readable where bytes come from and writable where they go to;
+    /// those to be copied, until this returns.
+    pub(crate) unsafe fn issue(
         &self,
         local: &LocalPe,
         account: &Arc<Account>,
@@ -111,7 +115,7 @@ impl Link {
                 state.flush();
             }
         }
-        // SAFETY: a lane whose put is to be copied keeps the bytes until this call returns.
+        // SAFETY: a range to be copied is readable until this call returns, by the caller's promise.
         state.session.copy_uncopied(|bytes, place| unsafe { append(bytes, place) });
         let left = state.session.is_collecting() || state.session.has_output();
         drop(state);
@@ -178,7 +182,7 @@ impl Link {
         // In the middle of a long frame its end is sure to come, and can be acknowledged with what is before it.
         let in_the_middle = state.carrier.is_in_the_middle();
         let session = &mut state.session;
-        let is_last = (executed == 0 || server == ServingThread::Alone) && !in_the_middle;
+        let is_last = (executed == 0 || server == ServingThread::ProgressThread) && !in_the_middle;
         let most = if session.wants_ack() { UNACKNOWLEDGED } else { UNAWAITED };
         if is_last && session.wants_ack() || session.is_asked() || session.untold() >= most {
             session.acknowledge();
@@ -364,7 +368,7 @@ impl LinkState {
 
     /// Reads and executes what has come. Returns how much was executed and whether there is more to read at once.
     fn receive(&mut self, local: &LocalPe, pe: u32) -> (usize, bool) {
-        // SAFETY: `TcpLane` alone gives the session ranges to fetch to, and its callers keep them until completion.
+        // SAFETY: the session has its ranges from `issue` alone, whose callers keep them writable until their answers have come.
         let mut served = unsafe { Served::new(&local.memory, &local.lanes, pe) };
         let received = self.carrier.receive(&mut self.session, &mut served);
         self.heard |= received.read > 0;

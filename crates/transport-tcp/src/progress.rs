@@ -103,9 +103,9 @@ impl Net {
         let few = self.local.watched.has_few_links();
         for link in self.links.iter() {
             if link.is_due() {
-                link.serve(&self.local, ServingThread::Alone, false);
+                link.serve(&self.local, ServingThread::ProgressThread, false);
             } else if few {
-                link.try_serve(&self.local, ServingThread::Alone);
+                link.try_serve(&self.local, ServingThread::ProgressThread);
             }
         }
     }
@@ -139,7 +139,7 @@ impl Drive for Net {
         if self.local.due.take() || resumed {
             self.serve_links();
         }
-        self.serve(&mut thread.poller, ServingThread::Alone);
+        self.serve(&mut thread.poller, ServingThread::ProgressThread);
         NextStep::Sleep(thread.interval())
     }
 

@@ -50,7 +50,7 @@ impl Endpoint {
     #[inline(never)]
     fn unread(&mut self, code: c_int, heard: &mut Vec<Heard>) -> Option<usize> {
         if code == -fi::FI_EAGAIN || code == 0 {
-            self.receive_again();
+            self.post_receives_again();
             return None;
         }
         if code == -(fi::FI_EAVAIL as c_int) {
@@ -239,7 +239,7 @@ impl Endpoint {
             }
         }
         if self.broken.is_none() {
-            self.receive(slot);
+            self.post_receive(slot);
         }
     }
 

@@ -178,7 +178,7 @@ impl Endpoint {
             }
             Transfer::Get(dest) => {
                 let known = self.descriptor(dest, n);
-                let through = self.local && known.is_none() && n <= ROOM;
+                let through = self.registers_local && known.is_none() && n <= ROOM;
                 let copy_to = if through { dest } else { ptr::null_mut() };
                 // SAFETY: the slot was just taken, by the caller's promise, so nobody else reads or writes it.
                 unsafe { (*slot).used_for = SlotUse::Get { account: aim.account, pe: aim.pe, dest: copy_to, n } };
@@ -204,7 +204,7 @@ impl Endpoint {
         if bytes.known.is_some() {
             return bytes.known;
         }
-        if !self.local {
+        if !self.registers_local {
             return Some(ptr::null_mut());
         }
         let access = if transfer.is_put() { fi::FI_WRITE } else { fi::FI_READ };
@@ -315,7 +315,7 @@ impl Endpoint {
 
     /// libfabric's descriptor of local memory that is registered as a whole, where that is demanded.
     fn descriptor(&self, at: *const u8, n: usize) -> Option<*mut c_void> {
-        if self.local { self.own.descriptor(at, n) } else { None }
+        if self.registers_local { self.own.descriptor(at, n) } else { None }
     }
 
     /// The endpoint has taken an operation of a lane, which counts from now on; or has not, and its slot is free again.

@@ -106,7 +106,7 @@ impl Endpoint {
     ) -> bool {
         let &PutArguments { to, source, n } = put;
         let injected = n <= self.inject;
-        if self.local && !injected && !copied || n > ROOM {
+        if self.registers_local && !injected && !copied || n > ROOM {
             return false;
         }
         let Some(slot) = self.slots.take(SlotUse::Straight { account, pe: to.pe }) else { return false };
@@ -156,7 +156,7 @@ impl Endpoint {
     #[inline(always)]
     pub(crate) unsafe fn get_straight(&mut self, account: &Account, get: &GetArguments) -> bool {
         let &GetArguments { dest, from, n } = get;
-        let usual = self.broken.is_none() && !self.local;
+        let usual = self.broken.is_none() && !self.registers_local;
         let Some(there) = self.peers.shortcut(from, n).filter(|_| usual) else { return false };
         let Some(slot) = self.slots.take(SlotUse::Straight { account, pe: from.pe }) else { return false };
         account.issue_locked(1);

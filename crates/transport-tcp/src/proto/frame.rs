@@ -5,7 +5,8 @@ use std::mem;
 use super::codec::{BATCH, FRAME, MESSAGE, Message, SMALL, Urgency};
 use super::seal::SEAL;
 
-/// Memory that the protocol only passes on: an address as a number, and a length.
+/// Memory that the protocol only passes on: an address as a number, and a length. The protocol never reads or writes there; the host
+/// that does so answers for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "described as a whole")]
 pub struct MemoryRange {

@@ -182,8 +182,8 @@ impl Session {
     }
 
     /// Whether what waits to be sent is best joined by what comes next in a stream: it is short, nothing of it has been sent, and it goes
-    /// behind frames that the peer has not acknowledged. Where the peer does so soon, the peer was [busy](Self::is_busy) with them before the
-    /// last message, which is not long.
+    /// behind frames that the peer has not acknowledged. If the peer acknowledges soon, it must have been [busy](Self::is_busy) before the
+    /// last message, and the last frame must be short.
     pub fn is_coalescing(&self, was_busy: bool) -> bool {
         let is_whole = self.sent_bytes == 0 && self.control.is_none();
         let is_behind = if self.is_awaited() {
