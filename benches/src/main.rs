@@ -155,7 +155,7 @@ struct BenchOptions {
     #[arg(long, value_name = "PEER")]
     compare: Option<String>,
     /// Way of their messages: memory has all PEs on one node, and all is each in turn
-    #[arg(long, value_name = "CARRIER", value_parser = peer::carrier_names(), default_value = "tcp")]
+    #[arg(long, value_name = "CARRIER", value_parser = peer::carrier_names(), default_value = "tcp", requires = "compare")]
     over: String,
     /// Nodes of the jobs that are compared [default: 2, then 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64), requires = "compare")]
@@ -164,7 +164,7 @@ struct BenchOptions {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64), requires = "compare")]
     per_node: u32,
     /// This number of other processes computes meanwhile
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "compare")]
     beside: u32,
     /// Jobs of 64 to 1,024 PEs over TCP: start, all-to-all, barrier, maximum, split, end (with --quick: to 256)
     #[arg(long)]
@@ -192,4 +192,18 @@ fn absolute(path: &str) -> std::io::Result<PathBuf> {
 fn target() -> PathBuf {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies below the top folder");
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), |folder| top.join(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_a_comparison_are_refused_without_one() {
+        for option in ["--over=memory", "--beside=2", "--nodes=2", "--per-node=2"] {
+            assert!(BenchOptions::try_parse_from(["benches", option]).is_err(), "{option}");
+            assert!(BenchOptions::try_parse_from(["benches", "--compare=openmpi", option]).is_ok(), "{option}");
+        }
+        assert!(BenchOptions::try_parse_from(["benches", "--quick"]).is_ok());
+    }
 }

@@ -133,7 +133,7 @@ impl Error {
         format!("{}{because}", cut(&self.what)).replace('\n', " ")
     }
 
-    /// The first line alone.
+    /// The first part alone, which says what happened and may have several lines.
     pub fn what(&self) -> &str {
         &self.what
     }
@@ -190,7 +190,8 @@ pub fn cut(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.split_inclusive('\n').map(line).collect())
 }
 
-/// The first quarter of the longest text, where this one is longer. A space or a line break at the end stays.
+/// Cuts a text that is longer than `longest` to its first `longest / 4` bytes, and adds its length. A space or a line break at the end
+/// stays.
 fn beginning(text: &str, longest: usize) -> Cow<'_, str> {
     let ended = text.trim_end_matches([' ', '\n']);
     if ended.len() <= longest {

@@ -6,6 +6,7 @@ use oxshmem_base::knobs::Settings;
 use crate::claim::{self, Claim};
 use crate::manager::{Alone, Manager};
 use crate::pmi1::client::{self as pmi1, TaskFacts};
+use crate::refusal::{ManagerRefusal, RefusalCause};
 use crate::wire::{self, PmiSocket};
 use crate::{library, pmi2, pmix};
 
@@ -23,7 +24,7 @@ pub(crate) fn manager(
     }
     let wanted = |name: &str| settings.pmi == "auto" || settings.pmi == name;
     let claim = claim::claimed(variable);
-    let mut refusals = Vec::new();
+    let mut refusals: Vec<ManagerRefusal> = Vec::new();
     if wanted("pmi1") || wanted("pmi2") {
         match on_a_wire(variable, wanted("pmi1"), wanted("pmi2")) {
             Ok(manager) => return Ok(manager),
@@ -42,42 +43,46 @@ pub(crate) fn manager(
     if settings.pmi == "library" || may_help {
         match library::join() {
             Ok(manager) if manager.size() == 1 && claim.as_ref().is_some_and(|claim| !claim.may_be_alone) => {
-                refusals.push(format!("{} numbers this task as the only one", manager.protocol()));
+                refusals.push(format!("{} numbers this task as the only one", manager.protocol()).into());
             }
             Ok(manager) => return Ok(manager),
-            Err(why) => refusals.push(why),
+            Err(why) => refusals.push(why.into()),
         }
     }
-    let refused = refusals.join("; ");
     match claim {
-        Some(claim) => Err(unanswered(&claim, settings, &refused)),
+        Some(claim) => Err(unanswered(&claim, settings, &refusals)),
         None if settings.pmi != "auto" => Err(Error::new(format!("SHMEM_PMI={} found no server", settings.pmi))
-            .because(refused)
+            .because(in_words(&refusals))
             .fix("start the program with a launcher that speaks it, or unset SHMEM_PMI")),
         None => Ok(Box::<Alone>::default()),
     }
 }
 
+fn in_words(refusals: &[ManagerRefusal]) -> String {
+    let words: Vec<&str> = refusals.iter().map(|refusal| refusal.why.as_str()).collect();
+    words.join("; ")
+}
+
 /// The error of one of several tasks that has found no server.
-fn unanswered(Claim { what, remedy, again, .. }: &Claim, settings: &Settings, refused: &str) -> Error {
+fn unanswered(Claim { what, remedy, again, .. }: &Claim, settings: &Settings, refusals: &[ManagerRefusal]) -> Error {
+    let has = |cause| refusals.iter().any(|refusal| refusal.cause == cause);
     // A user who names one protocol leaves the others out, and starts the program the right way perhaps.
     let (named, unset) = match settings.pmi.as_str() {
         "auto" => (String::new(), ""),
         pmi => (format!("SHMEM_PMI={pmi} leaves other protocols out; "), "unset SHMEM_PMI; or else "),
     };
     // Python's subprocess, sudo and programs that become daemons close all descriptors that they do not know.
-    let keep = if refused.contains(wire::CLOSED) {
+    let keep = if has(RefusalCause::ClosedDescriptor) {
         "let that program keep the descriptors that it does not know (Python: subprocess.run(…, close_fds=False)); \
          or else "
     } else {
         ""
     };
     // PMIx serves one life of one process for each number: neither its second program nor a child.
-    let remedy = if refused.contains(": PMIx_") { again } else { remedy };
-    let alone =
-        if refused.contains(wire::TWO_SPEAK) { format!("{}; or else ", wire::ONE_AT_A_TIME) } else { String::new() };
+    let remedy = if has(RefusalCause::PmixCall) { again } else { remedy };
+    let alone = if has(RefusalCause::TwoSpeak) { format!("{}; or else ", wire::ONE_AT_A_TIME) } else { String::new() };
     Error::new(format!("this process was started as {what}, but no PMI server answered"))
-        .because(format!("{named}{refused}"))
+        .because(format!("{named}{}", in_words(refusals)))
         .fix(format!("{unset}{keep}{alone}{remedy}; SHMEM_SINGLETON=1 makes every task a job of its own"))
 }
 
@@ -93,29 +98,35 @@ pub(crate) fn explained(
     match claim {
         Some(claim) => {
             let why = format!("{protocol} has joined and brings no values: {}", error.in_one_line());
-            unanswered(&claim, settings, &why)
+            unanswered(&claim, settings, &[why.into()])
         }
         None => error,
     }
 }
 
 /// A server on an inherited descriptor or at a port.
-fn on_a_wire(variable: &dyn Fn(&str) -> Option<String>, one: bool, two: bool) -> Result<Box<dyn Manager>, String> {
+fn on_a_wire(
+    variable: &dyn Fn(&str) -> Option<String>,
+    one: bool,
+    two: bool,
+) -> Result<Box<dyn Manager>, ManagerRefusal> {
     let number = |name| variable(name)?.trim().parse::<u32>().ok();
     let (from, wire, place) = match (variable("PMI_FD"), variable("PMI_PORT")) {
         (Some(fd), _) => {
             let from = format!("PMI_FD={fd}");
             let place = match (number("PMI_RANK"), number("PMI_SIZE")) {
                 (Some(rank), Some(size)) if rank < size => TaskFacts { rank, size },
-                _ => return Err(format!("{from}, but PMI_RANK and PMI_SIZE do not number this task")),
+                _ => return Err(format!("{from}, but PMI_RANK and PMI_SIZE do not number this task").into()),
             };
             let wire = fd.trim().parse().map_err(|_| "no number".into()).and_then(PmiSocket::inherited);
             (from, wire, Some(place))
         }
-        (None, Some(port)) => (format!("PMI_PORT={port}"), PmiSocket::connected(port.trim()), None),
+        (None, Some(port)) => {
+            (format!("PMI_PORT={port}"), PmiSocket::connected(port.trim()).map_err(ManagerRefusal::from), None)
+        }
         (None, None) => return Err("PMI_FD is not set".into()),
     };
-    let silent = |why: String| format!("{from} does not answer as a PMI server: {why}");
+    let silent = |refusal: ManagerRefusal| refusal.told(|why| format!("{from} does not answer as a PMI server: {why}"));
     let wire = wire.map_err(silent)?;
     let place = match place {
         Some(place) => place,
@@ -124,16 +135,16 @@ fn on_a_wire(variable: &dyn Fn(&str) -> Option<String>, one: bool, two: bool) ->
     let (wire, refusal) = if one {
         match pmi1::Pmi1Client::greet(wire, place) {
             Ok(client) => return Ok(Box::new(client)),
-            Err((why, wire)) => (wire, why),
+            Err((refusal, wire)) => (wire, refusal),
         }
     } else {
-        (wire, String::new())
+        (wire, ManagerRefusal::new(RefusalCause::OtherVersion, String::new()))
     };
-    if two && (!one || refusal.starts_with(pmi1::OTHER_VERSION)) {
+    if two && refusal.cause == RefusalCause::OtherVersion {
         let job = variable("PMI_JOBID").unwrap_or_default();
         return match pmi2::client::Pmi2Client::greet(wire, place.rank, &job) {
             Ok(client) => Ok(Box::new(client)),
-            Err(why) => Err(silent(why)),
+            Err(why) => Err(silent(why.into())),
         };
     }
     Err(silent(refusal))
@@ -161,14 +172,13 @@ mod tests {
     fn a_second_program_of_a_task_is_not_told_to_look_for_a_library_that_is_there() {
         let claim = claim::claimed(&|name| (name == "OMPI_COMM_WORLD_SIZE").then(|| "2".to_owned())).unwrap();
         let settings = Settings { pmi: "auto".into(), ..Settings::default() };
-        let refused =
-            |why: &str| unanswered(&claim, &settings, &format!("PMIX_NAMESPACE=7, but PMIx cannot be used: {why}"));
-        let told = refused("PMIx_Get: NOT-FOUND (-46)").to_string();
+        let refused = |cause, why: &str| unanswered(&claim, &settings, &[ManagerRefusal::new(cause, why.into())]);
+        let told = refused(RefusalCause::PmixCall, "PMIx_Get: NOT-FOUND (-46)").to_string();
         assert!(
             told.contains("each program that a PE starts, by a launcher of its own") && !told.contains("libpmix"),
             "{told}"
         );
-        assert!(refused("libpmix.so.2: not found").to_string().contains("put libpmix.so.2"));
+        assert!(refused(RefusalCause::Other, "libpmix.so.2: not found").to_string().contains("put libpmix.so.2"));
     }
 
     #[test]

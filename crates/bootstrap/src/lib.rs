@@ -23,6 +23,7 @@ pub mod pmi2;
 mod pmix;
 mod published;
 mod reached;
+mod refusal;
 mod serve;
 pub mod simulate;
 mod stream;

@@ -14,15 +14,19 @@ use crate::{Membership, published};
 
 mod failures;
 mod gate;
+mod invitation;
 mod parcel;
 
-use failures::{enough_files, failed, lost};
+use failures::{SAME_VERSION, enough_files, failed, lost};
 use gate::Gate;
+use invitation::Invitation;
 pub use parcel::Parcel;
 use parcel::{pack, send, unpack};
 
-/// How long PEs of a node wait for each other. The launcher notices a dead PE much earlier.
+/// How long the leader of a node waits for each of the others. The launcher notices a dead PE much earlier.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a PE waits for a word: longer than the leader waits for a PE that does not come, because the leader then says which one.
+const PATIENCE_FOR_WORDS: Duration = PATIENCE.saturating_mul(2);
 /// How often a waiting PE looks whether the launcher is still there.
 const GLANCE: Duration = Duration::from_millis(200);
 
@@ -83,10 +87,20 @@ pub(crate) fn by_identity(manager: &dyn Manager) -> Result<Vec<u32>, Error> {
     }
     manager.fence()?;
     let nodes = published::get(manager, 0, "nodes")?;
-    let (nodes, rest) = nodes.as_chunks::<4>();
+    numbers_of(&nodes, size)
+}
+
+/// The node of each of `size` PEs, as PE 0 publishes them.
+fn numbers_of(bytes: &[u8], size: u32) -> Result<Vec<u32>, Error> {
+    let (nodes, rest) = bytes.as_chunks::<4>();
     if nodes.len() != size as usize || !rest.is_empty() {
         return Err(Error::new("PE 0 published something that is no list of nodes")
-            .because(format!("it has {} entries for {size} PEs", nodes.len())));
+            .because(format!(
+                "it has {} bytes, and four for each of {size} PEs are {}",
+                bytes.len(),
+                4 * u64::from(size)
+            ))
+            .fix(SAME_VERSION));
     }
     Ok(nodes.iter().map(|node| u32::from_le_bytes(*node)).collect())
 }
@@ -146,12 +160,12 @@ fn hear(job: &Membership, stream: &UnixStream) -> io::Result<Vec<u8>> {
     descriptors::receive(stream).map(|(bytes, _)| bytes)
 }
 
-/// Waits until the other side says something, but not longer than for a PE that does not come. The error then says `silence`.
+/// Waits until the other side says something, but not for ever. The error then says `silence`.
 fn await_words(job: &Membership, stream: &UnixStream, silence: &str) -> io::Result<()> {
     let mut waited = WatchedTime::begin();
     while !sockets::wait_readable(stream, GLANCE)? {
         job.end_if_orphaned();
-        if waited.look() > 2 * PATIENCE {
+        if waited.look() > PATIENCE_FOR_WORDS {
             return Err(io::Error::new(io::ErrorKind::TimedOut, silence));
         }
     }
@@ -198,12 +212,11 @@ pub fn share(
     Ok(Gathered { common, of, circle: Circle { streams: guests } })
 }
 
-/// Raises the limit of open files where it comes near, or the usual one of 1024 would, and nowhere else: programs may count on
-/// descriptors being small numbers. A filter of system calls may forbid it. The limit may do then, and a PE for which it does not says so.
+/// Makes room for the files that members bring, and for as many of the program. A filter of system calls may forbid it: the limit may do
+/// then, and a PE for which it does not says so.
 fn make_room(members: usize, files_each: usize) {
-    if members * (files_each + 1) > 500 || descriptors::limit() < enough_files(members) as u64 {
-        let _ = descriptors::raise_limit();
-    }
+    let enough = enough_files(members).max(2 * members * (files_each + 1));
+    let _ = descriptors::make_room(enough as u64);
 }
 
 /// The leader's publication and a member's question, for simulated starts.
@@ -217,43 +230,6 @@ pub(crate) fn invite(job: &Membership, epoch: u32) -> Result<(), Error> {
 /// See [`invite`].
 pub(crate) fn invited(job: &Membership, epoch: u32) -> Result<(), Error> {
     Invitation::published(job, epoch).map(drop)
-}
-
-/// Where the leader listens and the word that only PEs of this job know.
-#[derive(Clone, Copy)]
-struct Invitation {
-    name: [u8; 16],
-    token: [u8; 16],
-}
-
-impl Invitation {
-    fn written(&self) -> Vec<u8> {
-        [self.name, self.token].concat()
-    }
-
-    fn publish(&self, job: &Membership, epoch: u32) -> Result<(), Error> {
-        job.put(&format!("node.{epoch}.{}", job.node().members[0]), &self.written())
-    }
-
-    fn published(job: &Membership, epoch: u32) -> Result<Invitation, Error> {
-        let leader = job.node().members[0];
-        Invitation::read(&job.get(leader, &format!("node.{epoch}.{leader}"))?)
-    }
-
-    fn read(bytes: &[u8]) -> Result<Invitation, Error> {
-        match bytes.split_first_chunk::<16>() {
-            Some((&name, rest)) if rest.len() == 16 => {
-                Ok(Invitation { name, token: rest.try_into().expect("its length was just seen") })
-            }
-            _ => Err(Error::new("the node's leader published something that is no address")
-                .because(format!("32 bytes were expected, {} came", bytes.len()))),
-        }
-    }
-
-    /// The socket's name, readable in a list of the machine's sockets.
-    fn address(&self) -> Vec<u8> {
-        format!("oxshmem-{:032x}", u128::from_be_bytes(self.name)).into_bytes()
-    }
 }
 
 /// A member's side: sends its parcel and receives what the leader has for all.
@@ -315,6 +291,13 @@ mod tests {
         let node = OwnNode::of(&nodes, 3);
         assert_eq!(node, OwnNode { index: 0, count: 3, members: vec![1, 3], my_index: 1 });
         assert_eq!(OwnNode::of(&nodes, 4), OwnNode { index: 2, count: 3, members: vec![4], my_index: 0 });
+    }
+
+    #[test]
+    fn bytes_that_are_no_list_of_nodes_are_counted() {
+        assert_eq!(numbers_of(&[1, 0, 0, 0, 2, 0, 0, 0], 2).unwrap(), [1, 2]);
+        let error = numbers_of(&[0; 17], 4).unwrap_err().to_string();
+        assert!(error.contains("17 bytes, and four for each of 4 PEs are 16\n  to fix:  start all PEs"), "{error}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use oxshmem_base::Error;
 use oxshmem_pmix_sys as sys;
 
 use crate::manager::{Found, Manager};
+use crate::refusal::{ManagerRefusal, RefusalCause};
 use crate::wire;
 
 /// Longer texts go in pieces: servers send values from node to node whole.
@@ -19,15 +20,20 @@ struct PmixClient {
 }
 
 /// Joins by PMIx where the environment names a server; the error says why not.
-pub(crate) fn join(variable: &dyn Fn(&str) -> Option<String>) -> Result<Box<dyn Manager>, String> {
+pub(crate) fn join(variable: &dyn Fn(&str) -> Option<String>) -> Result<Box<dyn Manager>, ManagerRefusal> {
     let Some(job) = variable("PMIX_NAMESPACE") else { return Err("PMIX_NAMESPACE is not set".into()) };
-    let refused = |why| format!("PMIX_NAMESPACE={job}, but PMIx cannot be used: {why}");
-    let inner = sys::Client::connect(|| wire::orphaned()).map_err(refused)?;
-    let size = inner.job_size().map_err(refused)?;
+    let refused = |cause, why: String| {
+        ManagerRefusal::new(cause, format!("PMIX_NAMESPACE={job}, but PMIx cannot be used: {why}"))
+    };
+    let inner = sys::Client::connect(|| wire::orphaned()).map_err(|refusal| match refusal {
+        sys::NoConnection::Library(why) => refused(RefusalCause::Other, why),
+        sys::NoConnection::Call(why) => refused(RefusalCause::PmixCall, why),
+    })?;
+    let size = inner.job_size().map_err(|why| refused(RefusalCause::PmixCall, why))?;
     if inner.rank() < size {
         Ok(Box::new(PmixClient { inner, size }))
     } else {
-        Err(refused(format!("it says process {} of {size}", inner.rank())))
+        Err(refused(RefusalCause::Other, format!("it says process {} of {size}", inner.rank())))
     }
 }
 

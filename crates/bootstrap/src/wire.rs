@@ -10,13 +10,14 @@ use oxshmem_base::Error;
 use oxshmem_os::{FileIdentity, library, process, sockets};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::refusal::{ManagerRefusal, RefusalCause};
 use crate::stream::{Incoming, Malformed};
 
 /// How long a server may take for its first answers. A process that takes longer is no PMI server.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
 /// The end of the reason why the launcher's descriptor is not there.
-pub(crate) const CLOSED: &str =
+const CLOSED: &str =
     "this program, or one between the launcher and it, has closed it, as a PE does for the programs that it starts";
 
 /// Why an answer may be that to another question, or come to somebody else.
@@ -38,8 +39,9 @@ pub(crate) struct PmiSocket {
 
 impl PmiSocket {
     /// On a descriptor that the launcher has left open; the error says why it is none.
-    pub(crate) fn inherited(number: i32) -> Result<PmiSocket, String> {
-        let socket = sockets::inherited(number).map_err(|error| format!("{error}: {CLOSED}"))?;
+    pub(crate) fn inherited(number: i32) -> Result<PmiSocket, ManagerRefusal> {
+        let closed = |error| ManagerRefusal::new(RefusalCause::ClosedDescriptor, format!("{error}: {CLOSED}"));
+        let socket = sockets::inherited(number).map_err(closed)?;
         Ok(PmiSocket { number: Some(number), ..PmiSocket::on(socket)? })
     }
 

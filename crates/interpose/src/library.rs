@@ -39,7 +39,10 @@ pub(crate) fn library() -> &'static WrappedLibrary {
         // SAFETY: the name is a string; the flag asks for what is loaded already, wherever a program has it from.
         let handle = unsafe { libc::dlopen(c"liboxshmem.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         if handle.is_null() {
-            give_up(c"oxshmem: the library of --profile is loaded without liboxshmem.so.1\n");
+            give_up(
+                c"oxshmem: the library of --profile is loaded without liboxshmem.so.1: link the program with that (oshcc does), \
+                  or start it without --profile\n",
+            );
         }
         // SAFETY: the generated file defines tables of so many routines and places for their addresses. `get_or_init` lets
         // one thread write, and a wrapper uses its place after the first call of this function has ended.

@@ -22,7 +22,7 @@ const MOST_FDS: usize = 1 << 16;
 /// Sends bytes and descriptors as one parcel for [`receive`]. A receiver that is gone is an error, not a signal.
 pub fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     if bytes.len() > MOST_BYTES || fds.len() > MOST_FDS {
-        return Err(io::ErrorKind::InvalidInput.into());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, too_long(bytes.len(), fds.len())));
     }
     send_all(stream, &(bytes.len() as u64).to_le_bytes())?;
     send_all(stream, &(fds.len() as u64).to_le_bytes())?;
@@ -31,6 +31,13 @@ pub fn send(stream: &UnixStream, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Re
         while !send_batch(stream, batch)? {}
     }
     send_all(stream, bytes)
+}
+
+fn too_long(bytes: usize, fds: usize) -> String {
+    format!(
+        "a parcel has {bytes} bytes and {fds} descriptors, and processes hand each other at most {MOST_BYTES} bytes and \
+         {MOST_FDS} descriptors at a time"
+    )
 }
 
 /// Receives what one [`send`] sent. The descriptors are closed on exec.
@@ -243,6 +250,13 @@ mod tests {
                 assert_eq!(SharedMemory::from_fd(fd).expect("memory").len(), 12345);
             }
         }
+    }
+
+    #[test]
+    fn a_parcel_beyond_the_limit_is_refused_with_its_length() {
+        let (stream, _other) = UnixStream::pair().expect("a pair of sockets");
+        let error = send(&stream, &vec![0; MOST_BYTES + 1], &[]).expect_err("it is too long").to_string();
+        assert!(error.contains("67108865 bytes and 0 descriptors") && error.contains("at most 67108864"), "{error}");
     }
 
     #[test]

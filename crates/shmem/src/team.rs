@@ -163,8 +163,10 @@ impl Team<'_> {
             calls::split_strided(parent, number(start), step, number(size), core::ptr::null(), 0, &raw mut made)
         };
         if status != 0 {
+            let arguments = format!("start {start}, stride {stride} and size {size}");
             let fits = self.has_members(start, stride, size);
-            return Err(self.refused(CALL, format!("start {start}, stride {stride} and size {size}"), fits));
+            let fix = (!fits).then(|| format!("choose members among PEs 0 to {}", self.size - 1));
+            return Err(self.refused(CALL, arguments, fix));
         }
         Ok((made != runtime::TeamHandle::INVALID).then(|| Team::new(made, true)))
     }
@@ -190,7 +192,7 @@ impl Team<'_> {
         // SAFETY: `x` and `y` are writable and there are no configs; the team lives, and one thread has it.
         match unsafe { calls::split_2d(parent, row, none, 0, &raw mut x, none, 0, &raw mut y) } {
             0 => Ok(Axes { x: Team::new(x, true), y: Team::new(y, true) }),
-            _ => Err(self.refused(CALL, format!("width {width}"), width > 0)),
+            _ => Err(self.refused(CALL, format!("width {width}"), (width == 0).then(|| "pass 1 or more".into()))),
         }
     }
 
@@ -209,7 +211,8 @@ impl Team<'_> {
         const CALL: &str = "Team::split_grid";
         let places = extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent));
         if places != Some(self.size) {
-            return Err(self.refused(CALL, format!("extents {extents:?}"), false));
+            let fix = format!("pass extents whose product is {}", self.size);
+            return Err(self.refused(CALL, format!("extents {extents:?}"), Some(fix)));
         }
         let (mut axes, mut rest) = (Vec::with_capacity(extents.len()), None);
         let made = self.split_axes(extents, &mut axes, &mut rest);
@@ -217,7 +220,7 @@ impl Team<'_> {
         // know that, because who drops a team waits for its other members.
         let is_whole = extents.len() < 2 || self.combined::<And, u8>(CALL, made.is_ok().into()) != 0;
         made?;
-        if is_whole { Ok(axes) } else { Err(self.refused(CALL, format!("extents {extents:?}"), true)) }
+        if is_whole { Ok(axes) } else { Err(self.refused(CALL, format!("extents {extents:?}"), None)) }
     }
 
     /// Makes the teams of the axes one by one. `rest` is the rest of the grid when the axes so far are fixed at this PE's coordinates.
@@ -280,19 +283,19 @@ impl Team<'_> {
         start < self.size && (size == 1 || reaches)
     }
 
-    /// Why there is no team, if the arguments fit this one or do not.
+    /// Why there is no team. `fix` says which arguments would fit this one; `None`: these do.
     #[cold]
-    fn refused(&self, call: &str, arguments: String, fit: bool) -> Error {
+    fn refused(&self, call: &str, arguments: String, fix: Option<String>) -> Error {
         let error = Error::new(format!("{call}: no team for {arguments}"));
-        if fit {
+        let Some(fix) = fix else {
             return error
                 .because("some PE is a member of as many teams as the library can have, or as SHMEM_TEAMS_MAX allows")
                 .fix("drop teams that are not used any more, or raise SHMEM_TEAMS_MAX; a world takes one of them")
                 .of_kind(ErrorKind::LimitReached);
-        }
+        };
         error
-            .because(format!("they do not describe members of this team, which has {}", self.size))
-            .fix("let the arguments fit the team")
+            .because(format!("they do not describe members of this team, which has {} PEs", self.size))
+            .fix(fix)
             .of_kind(ErrorKind::InvalidArgument)
     }
 }

@@ -371,7 +371,8 @@ impl Channel {
 
     /// An error that belongs to no PE; that of a PE that was lost comes first.
     fn note_failure(&self, what: impl FnOnce(&Ucx) -> String) {
-        self.inbox.note_loss(Error::new("operations over UCX have failed").because(what(self.ucx())));
+        let error = Error::new("operations over UCX have failed").because(what(self.ucx()));
+        self.inbox.note_loss(error.fix("UCX_LOG_LEVEL=info lets UCX say more; SHMEM_TRANSPORT=tcp goes another way"));
     }
 }
 

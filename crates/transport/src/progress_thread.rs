@@ -212,7 +212,7 @@ fn unstarted(error: &io::Error) -> Error {
             "raise the limit of processes and threads (ulimit -u, or pids.max of the control group), or run fewer PEs on a \
              host: on several nodes each has one or two threads besides its own",
         ),
-        _ => said,
+        _ => said.fix("see whether a filter of system calls or a security policy forbids threads (seccomp of the container)"),
     }
 }
 
@@ -267,7 +267,7 @@ mod tests {
     fn a_limit_of_threads_is_named_with_what_to_do() {
         let said = |kind: io::ErrorKind| unstarted(&kind.into()).to_string();
         assert!(said(io::ErrorKind::WouldBlock).contains("ulimit -u, or pids.max"));
-        assert!(!said(io::ErrorKind::InvalidInput).contains("to fix"));
+        assert!(said(io::ErrorKind::PermissionDenied).contains("seccomp"));
     }
 
     /// Counts what the thread does.

@@ -18,6 +18,15 @@ pub struct Client {
     me: pmix_proc_t,
 }
 
+/// Why there is no connection.
+#[derive(Debug)]
+pub enum NoConnection {
+    /// PMIx's library cannot be opened.
+    Library(String),
+    /// This call of the library has failed.
+    Call(String),
+}
+
 impl fmt::Debug for Client {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "PMIx {} as process {}", self.version(), self.rank())
@@ -27,15 +36,15 @@ impl fmt::Debug for Client {
 impl Client {
     /// Connects to the server that the environment names; the error says why that cannot be. `lost` runs, on a thread of
     /// PMIx, when the server is gone.
-    pub fn connect(lost: fn()) -> Result<Client, String> {
-        let library = Pmix::open().map_err(|missing| missing.to_string())?;
+    pub fn connect(lost: fn()) -> Result<Client, NoConnection> {
+        let library = Pmix::open().map_err(|missing| NoConnection::Library(missing.to_string()))?;
         // SAFETY: an array of characters and a number; all zeroes are a name without characters.
         let mut client = Client { library, me: unsafe { mem::zeroed() } };
         // PMIx has a thread of its own from now on.
         // SAFETY: PMIx writes one process; no information is given.
         let init = || unsafe { (library.init)(&mut client.me, ptr::null_mut(), 0) };
         let status = signals::keeping_signals(init);
-        client.done(status, "PMIx_Init")?;
+        client.done(status, "PMIx_Init").map_err(NoConnection::Call)?;
         if LOST.set(lost).is_ok() {
             client.watch();
         }

@@ -16,7 +16,7 @@ mod client;
 use core::ffi::{c_char, c_int, c_void};
 
 pub use bindings::*;
-pub use client::Client;
+pub use client::{Client, NoConnection};
 
 /// All processes of a job at once: what concerns the job and not one of them. A macro that bindgen cannot evaluate.
 pub const PMIX_RANK_WILDCARD: pmix_rank_t = u32::MAX - 1;

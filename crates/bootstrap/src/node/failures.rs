@@ -13,6 +13,9 @@ pub(super) fn enough_files(members: usize) -> usize {
     3 * members + 60
 }
 
+/// The remedy where a PE has read what no PE of this version writes.
+pub(super) const SAME_VERSION: &str = "start all PEs of a job with the same version of oxshmem";
+
 pub(super) fn failed(job: &Membership, error: &io::Error) -> Error {
     // The PEs have met, and the leader cannot give them what they came for.
     if let Some(refusal) = refusal(error) {

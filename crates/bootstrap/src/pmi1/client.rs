@@ -7,11 +7,9 @@ use oxshmem_base::Error;
 use super::{LIMITS, PROCESS_MAPPING, Reply, Request, WireLimits};
 use crate::manager::{Found, LEAVES, Manager, OUR_JOBS};
 use crate::mapping;
+use crate::refusal::{ManagerRefusal, RefusalCause};
 use crate::stream::Incoming;
 use crate::wire::{Next, PmiSocket, TWO_SPEAK, brief, confused};
-
-/// The beginning of the words about a server that knows another version alone.
-pub(crate) const OTHER_VERSION: &str = "it refuses version 1";
 
 /// A conversation that has begun.
 #[derive(Debug)]
@@ -32,7 +30,7 @@ pub(crate) struct TaskFacts {
 }
 
 /// Says at a server's port which process this is, and is told its place.
-pub(crate) fn introduce(wire: &PmiSocket, id: u32) -> Result<TaskFacts, String> {
+pub(crate) fn introduce(wire: &PmiSocket, id: u32) -> Result<TaskFacts, ManagerRefusal> {
     let hello = Request::Here { id };
     match wire.try_ask(hello.encode().as_bytes(), next) {
         Ok(Reply::Welcome(true)) => {}
@@ -53,7 +51,7 @@ pub(crate) fn introduce(wire: &PmiSocket, id: u32) -> Result<TaskFacts, String> 
     }
     match (rank, size) {
         (Some(rank), Some(size)) if rank < size => Ok(TaskFacts { rank, size }),
-        _ => Err(format!("it told rank {rank:?} and size {size:?}")),
+        _ => Err(format!("it told rank {rank:?} and size {size:?}").into()),
     }
 }
 
@@ -62,7 +60,7 @@ impl Pmi1Client {
     pub(crate) fn greet(
         wire: PmiSocket,
         TaskFacts { rank, size }: TaskFacts,
-    ) -> Result<Pmi1Client, (String, PmiSocket)> {
+    ) -> Result<Pmi1Client, (ManagerRefusal, PmiSocket)> {
         let hello =
             [Request::Init { version: 1, subversion: 1 }, Request::Maxes, Request::AppNumber, Request::SpaceName];
         let (mut limits, mut space) = (LIMITS, String::new());
@@ -79,7 +77,7 @@ impl Pmi1Client {
         }
         match wire.settled() {
             Ok(()) => Ok(Pmi1Client { wire, rank, size, space, limits }),
-            Err(why) => Err((why, wire)),
+            Err(why) => Err((why.into(), wire)),
         }
     }
 
@@ -92,15 +90,18 @@ fn next(incoming: &mut Incoming) -> Next<Reply> {
     incoming.next_line().map(|line| line.and_then(Reply::decode))
 }
 
-fn unexpected(request: &Request, answer: std::io::Result<Reply>) -> String {
-    match answer {
+fn unexpected(request: &Request, answer: std::io::Result<Reply>) -> ManagerRefusal {
+    let (cause, why) = match answer {
         Ok(reply @ Reply::Init { .. }) if matches!(request, Request::Init { .. }) => {
-            format!("{OTHER_VERSION}: asked {request:?} it answered {reply:?}")
+            (RefusalCause::OtherVersion, format!("it refuses version 1: asked {request:?} it answered {reply:?}"))
         }
-        Ok(reply) => format!("asked {request:?} it answered {}; {TWO_SPEAK}", brief(&reply)),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => format!("asked {request:?} it was silent; {TWO_SPEAK}"),
-        Err(error) => error.to_string(),
-    }
+        Ok(reply) => (RefusalCause::TwoSpeak, format!("asked {request:?} it answered {}; {TWO_SPEAK}", brief(&reply))),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            (RefusalCause::TwoSpeak, format!("asked {request:?} it was silent; {TWO_SPEAK}"))
+        }
+        Err(error) => (RefusalCause::Other, error.to_string()),
+    };
+    ManagerRefusal::new(cause, why)
 }
 
 impl Manager for Pmi1Client {
