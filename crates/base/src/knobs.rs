@@ -63,8 +63,11 @@ pub enum Wait {
     Spin,
     /// As `Auto` where PEs outnumber processors: yield, then sleep.
     Yield,
-    /// The same as `Yield`.
-    Sleep,
+}
+
+impl Wait {
+    /// All of them.
+    pub const ALL: [Wait; 3] = [Wait::Auto, Wait::Spin, Wait::Yield];
 }
 
 /// The device that does the atomics of a job of several nodes.

@@ -25,9 +25,10 @@ pub struct Heap {
     /// The size that was asked for, by offset.
     blocks: BTreeMap<u64, u64>,
     free: FreeParts,
+    /// The bytes that all blocks take together.
     in_use: u64,
     high_water: u64,
-    sequence: u64,
+    fingerprint: u64,
 }
 
 /// A block that is in use.
@@ -95,7 +96,7 @@ impl Heap {
     pub fn new(capacity: u64) -> Self {
         let capacity = capacity & !(MIN_ALIGN - 1);
         let free = FreeParts::whole(capacity);
-        Heap { capacity, blocks: BTreeMap::new(), free, in_use: 0, high_water: 0, sequence: 0 }
+        Heap { capacity, blocks: BTreeMap::new(), free, in_use: 0, high_water: 0, fingerprint: 0 }
     }
 
     /// Takes `size` bytes that begin at a multiple of `align`, a power of two. An alignment that exceeds the capacity is refused,
@@ -181,19 +182,14 @@ impl Heap {
         self.high_water
     }
 
-    /// The bytes that all blocks take together.
-    pub fn in_use(&self) -> u64 {
-        self.in_use
-    }
-
     /// The largest block that fits, with the least alignment.
     pub fn largest_free(&self) -> u64 {
         self.free.largest()
     }
 
     /// A fingerprint of all calls so far. Where it differs between PEs, their calls differed.
-    pub fn sequence(&self) -> u64 {
-        self.sequence
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
     }
 
     fn place(&mut self, size: u64, align: u64) -> Result<u64, Exhausted> {
@@ -242,8 +238,8 @@ impl Heap {
 
     fn record(&mut self, call: [u64; 3]) {
         for word in call {
-            let mixed = (self.sequence ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            self.sequence = (mixed ^ mixed >> 32).wrapping_add(1);
+            let mixed = (self.fingerprint ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            self.fingerprint = (mixed ^ mixed >> 32).wrapping_add(1);
         }
     }
 }
@@ -251,13 +247,6 @@ impl Heap {
 /// The bytes that a block of this size takes.
 fn extent(size: u64) -> Option<u64> {
     size.max(1).checked_next_multiple_of(MIN_ALIGN)
-}
-
-impl fmt::Display for Exhausted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [free, used, all] = [self.largest_free, self.in_use, self.capacity].map(oxshmem_base::size::display);
-        write!(f, "{used} of {all} are in use, the largest free part has {free}")
-    }
 }
 
 impl fmt::Display for NotABlock {
@@ -272,19 +261,6 @@ impl fmt::Display for NotABlock {
         }
     }
 }
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refused::Exhausted(reason) => reason.fmt(f),
-            Refused::NotABlock(reason) => reason.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Exhausted {}
-impl std::error::Error for NotABlock {}
-impl std::error::Error for Refused {}
 
 #[cfg(test)]
 mod tests;

@@ -54,5 +54,6 @@ pub use numbers::{NumberHasher, NumberMap};
 pub use operation::{Amo, Position, Region, Remote, SignalUpdate, Width};
 pub use pieces::{FoundPiece, RegionPiece, RegionPieces};
 pub use provider::{
-    Agreed, Grade, NetworkAtomics, Offers, Open, Participant, Provider, Rejected, TransportOffer, WantedTransport,
+    Agreed, Grade, NetworkAtomics, Offers, Open, Participant, Provider, Rejected, SECRET, TransportOffer,
+    WantedTransport,
 };

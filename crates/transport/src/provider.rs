@@ -26,6 +26,9 @@ pub struct Provider {
     pub open: Open,
 }
 
+/// Bytes of the secret of a job's PEs: 16 that identify the job, and a key of 32.
+pub const SECRET: usize = 48;
+
 /// The PE that takes part in a job, and what it knows before it has a network.
 #[derive(Clone, Copy)]
 pub struct Participant<'p> {
@@ -37,8 +40,8 @@ pub struct Participant<'p> {
     pub node: u32,
     /// The user's variables.
     pub settings: &'p Settings,
-    /// A secret of the job's PEs: 16 bytes that identify the job, and a key of 32 bytes.
-    pub secret: &'p [u8; 48],
+    /// The secret of the job's PEs.
+    pub secret: &'p [u8; SECRET],
     /// The network cards of the node, from the nearest one on, by the names that fabric libraries know.
     pub cards: &'p [String],
     /// How many of these cards carry the PE's long transfers unless the user says otherwise.
@@ -49,7 +52,7 @@ pub struct Participant<'p> {
 
 impl<'p> Participant<'p> {
     /// A PE on a node of its own that knows neither cards nor a launcher.
-    pub fn new(me: u32, pes: u32, settings: &'p Settings, secret: &'p [u8; 48]) -> Self {
+    pub fn new(me: u32, pes: u32, settings: &'p Settings, secret: &'p [u8; SECRET]) -> Self {
         Self { me, pes, node: me, settings, secret, cards: &[], cards_each: 1, reached: None }
     }
 

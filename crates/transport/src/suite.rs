@@ -21,7 +21,8 @@ use oxshmem_base::chance::Dice;
 use oxshmem_base::knobs::Settings;
 
 use crate::{
-    AddressBook, Agreed, Amo, Fabric, Issuer, Lane, LaneOptions, Participant, Provider, Region, Remote, Segment, Width,
+    AddressBook, Agreed, Amo, Fabric, Issuer, Lane, LaneOptions, Participant, Provider, Region, Remote, SECRET,
+    Segment, Width,
 };
 pub use memory_pe::MemoryPe;
 
@@ -101,7 +102,7 @@ pub fn over<'p>(
     /// Each job has its own secret.
     static JOBS: AtomicU64 = AtomicU64::new(0);
     move |pes| {
-        let mut secret = [0; 48];
+        let mut secret = [0; SECRET];
         secret[..8].copy_from_slice(&JOBS.fetch_add(1, Ordering::Relaxed).to_ne_bytes());
         let open = |me| (provider.open)(&Participant::new(me, pes, settings, &secret), choice);
         (0..pes).map(|me| open(me).expect("the provider opens")).collect()

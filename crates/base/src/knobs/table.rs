@@ -153,7 +153,7 @@ const PROCESSORS: &[Knob] = &[
         default: "auto",
         doc: "what a wait does first: spin polls for up to 160 us, then yields, then sleeps; yield and sleep, which mean the same, do not poll first",
         apply: |settings, reading| {
-            let ways = [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep];
+            let ways = [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Yield];
             reading.word(&["auto", "spin", "yield", "sleep"]).map(|way| settings.wait = ways[way])
         },
     },

@@ -181,6 +181,13 @@ fn values_that_make_no_sense_are_errors_that_name_the_variable() {
 }
 
 #[test]
+fn a_wait_that_sleeps_is_one_that_yields() {
+    for (word, way) in ["auto", "spin", "yield", "sleep"].into_iter().zip(Wait::ALL.into_iter().chain([Wait::Yield])) {
+        assert_eq!(settings(&[("SHMEM_WAIT", word)]).wait, way, "{word}");
+    }
+}
+
+#[test]
 fn the_largest_number_that_a_variable_takes_stands_in_its_row() {
     let numbers = all().filter(|knob| knob.value == Value::Number);
     let limited: Vec<_> = numbers.filter_map(|knob| Some((knob, read(&[(knob.name, "4294967295")]).err()?))).collect();

@@ -1,9 +1,9 @@
 //! The collective heap calls.
 //!
-//! Each has a meeting of the world that is its barrier, at the end where it allocates and at the beginning where it frees. There the PEs compare words: whether the PE has a place for the
-//! block, a hash of all heap calls so far, how many bytes it must back with pages first; where these differ, also the bytes that it asks for. So
-//! all PEs fail together (HEAP-5), and PEs whose calls differ are told. If any PE must back pages, the PEs ask their nodes' accounts for the
-//! memory, and a second meeting tells whether all have it.
+//! Each has a meeting of the world that is its barrier, at the end where it allocates and at the beginning where it frees. There the PEs
+//! compare words: whether the PE has a place for the block, a fingerprint of all heap calls so far, how many bytes it must back with pages
+//! first; where these differ, also the bytes that it asks for. So all PEs fail together (HEAP-5), and PEs whose calls differ are told. If any
+//! PE must back pages, the PEs ask their nodes' accounts for the memory, and a second meeting tells whether all have it.
 
 mod agreement;
 mod differing;
@@ -202,9 +202,9 @@ pub unsafe fn free(call: &'static str, ptr: *mut c_void) {
     if ptr.is_null() {
         return;
     }
-    let sequence = lock(life).sequence();
+    let fingerprint = lock(life).fingerprint();
     // No PE may still be about to use the block, and no transfer to it may be on its way.
-    agree(call, 0, true, sequence, 0);
+    agree(call, 0, true, fingerprint, 0);
     errors::check_guards(call);
     let block = extent_of(life, ptr);
     if !lock(life).free(offset_of(ptr)) {

@@ -19,7 +19,7 @@ use crate::collectives;
 use crate::collectives::call::Call;
 use crate::diagnosis::errors;
 use crate::network;
-use crate::teams::numbered_handles::{NumberedHandle, NumberedHandles};
+use crate::teams::numbered_handles::{self, NumberedHandle, NumberedHandles};
 use crate::teams::team::{TeamHandle, TeamState};
 use crate::teams::valid_handles;
 use crate::transfers::length::bytes;
@@ -90,7 +90,7 @@ fn issue(
 fn too_many(call: &str) -> ! {
     errors::fail(
         &Error::new(format!("{call}: there is no number left for a request"))
-            .because("2^28 requests of this PE have not been waited for")
+            .because(format!("2^{} requests of this PE have not been waited for", numbered_handles::BITS))
             .fix("end requests with shmem_req_wait or shmem_req_test"),
     )
 }

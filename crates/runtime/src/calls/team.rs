@@ -116,7 +116,7 @@ pub unsafe fn split_strided(
     let Some(parent) = splitting(NAME, parent) else { return FAILED };
     check_config(NAME, "config", config, mask);
     // All members have the same arguments, so all see the same mistake: nothing has to be sent.
-    let Ok(child) = parent.numbers().split_strided(start.into(), stride.into(), size.into()) else { return FAILED };
+    let Some(child) = parent.numbers().split_strided(start.into(), stride.into(), size.into()) else { return FAILED };
     let my = child.number(parent.my.into());
     let Some(lease) = leasing::lease_collectively(NAME, parent, my.is_some()) else { return FAILED };
     split_arguments::require_equal(NAME, parent, &lease, SplitArguments::Strided { start, stride, size });

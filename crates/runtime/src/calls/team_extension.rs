@@ -113,7 +113,7 @@ fn checked(call: &'static str, parent: &TeamState, start: c_int, stride: c_int, 
     parent
         .numbers()
         .split_strided(start.into(), stride.into(), size.into())
-        .unwrap_or_else(|why| bad(call, "PE_start", start.into(), why.to_string()))
+        .unwrap_or_else(|| unreachable!("the arguments have just been checked"))
 }
 
 /// One team for each colour, ordered by key, then by number in the parent. All members of the parent call.
@@ -210,7 +210,7 @@ unsafe fn split_grid(call: &'static str, parent: TeamHandle, extents: &[c_int], 
     }
     let extents: Vec<i64> = extents.iter().map(|&extent| extent.into()).collect();
     for (axis, &team) in teams.iter().enumerate() {
-        let members = parent.numbers().split_axis(&extents, axis, parent.my).ok().flatten();
+        let members = parent.numbers().split_axis(&extents, axis, parent.my);
         let lease = leasing::lease_collectively(call, parent, members.is_some()).unwrap_or_else(|| no_slot(call));
         // SAFETY: the caller promises that each of `teams` is writable.
         unsafe { team.write(TeamHandle::INVALID) };

@@ -109,7 +109,7 @@ pub(crate) fn widths_of(levels: &NodeLevels) -> Option<Vec<u32>> {
 }
 
 fn way_of(number: u8) -> Option<Wait> {
-    [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep].into_iter().find(|way| *way as u8 == number)
+    Wait::ALL.into_iter().find(|way| *way as u8 == number)
 }
 
 /// All PEs of a node must run the same program, or their static variables do not correspond.
@@ -181,7 +181,7 @@ mod tests {
             heap_shift: 22,
             page: 4096,
             limited: true,
-            wait: Wait::Sleep as u8,
+            wait: Wait::Yield as u8,
             guarded: false,
             widths: Some(vec![4, 16]),
         }
@@ -195,7 +195,7 @@ mod tests {
         ] {
             assert_eq!(MemberFacts::decode(&facts.encode()), Some(facts));
         }
-        for wait in [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep] {
+        for wait in Wait::ALL {
             let terms = HeapTerms { wait: wait as u8, limited: wait == Wait::Spin, ..terms() };
             let sent = [terms.encode(), vec![1, 2, 3]].concat();
             assert_eq!(HeapTerms::decode(&sent), Some((terms, &[1, 2, 3][..])));

@@ -125,9 +125,9 @@ impl SymmetricHeap {
         format!("symmetric heap of at most {} in pages of {}", size::display(self.size.cap), size::display(self.page))
     }
 
-    /// A hash of all calls so far: equal on all PEs that made the same calls.
-    pub(crate) fn sequence(&self) -> u64 {
-        self.blocks.sequence()
+    /// A fingerprint of all calls so far: equal on all PEs that made the same calls.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.blocks.fingerprint()
     }
 
     /// Finds a place for `bytes` bytes. `call` is for messages.

@@ -3,7 +3,7 @@
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_bootstrap::{Circle, Membership, wireup};
-use oxshmem_transport::{AddressBook, Region, Segment};
+use oxshmem_transport::{AddressBook, Region, SECRET, Segment};
 
 use crate::collectives::between_nodes;
 use crate::memory::direct::FAST;
@@ -94,8 +94,6 @@ pub(crate) fn announce(job: &Membership, epoch: u32) -> Result<(), Error> {
     })?;
     wireup::announce(job, epoch, &[&secret, facts::this_program().as_bytes()].concat())
 }
-
-const SECRET: usize = 48;
 
 /// The words of PE 0: the secret. The leaders compare their programs with PE 0's; inside a node its leader has done so.
 fn secret_of_one_program(job: &Membership, epoch: u32, circle: &Circle) -> Result<[u8; SECRET], Error> {

@@ -9,7 +9,7 @@ mod providers;
 use oxshmem_base::Error;
 use oxshmem_base::knobs::{Atomics, Settings};
 use oxshmem_bootstrap::{Circle, Membership, wireup};
-use oxshmem_transport::{Agreed, Fabric, Participant, Rejected};
+use oxshmem_transport::{Agreed, Fabric, Participant, Rejected, SECRET};
 
 use crate::network::neighbours::Quarters;
 use crate::start::placement;
@@ -23,7 +23,7 @@ pub(crate) struct Joining<'j> {
     pub(crate) job: &'static Membership,
     pub(crate) settings: &'j Settings,
     /// A secret of the job's PEs: an identity and a key.
-    pub(crate) secret: &'j [u8; 48],
+    pub(crate) secret: &'j [u8; SECRET],
     /// The machine and the processors of this node.
     pub(crate) quarters: &'j Quarters,
 }

@@ -35,7 +35,7 @@ fn mode(wait: Wait, outnumber: bool) -> Mode {
     match wait {
         Wait::Auto if outnumber => Mode::Crowded,
         Wait::Auto | Wait::Spin => Mode::Dedicated,
-        Wait::Yield | Wait::Sleep => Mode::Crowded,
+        Wait::Yield => Mode::Crowded,
     }
 }
 
@@ -51,10 +51,9 @@ mod tests {
 
     #[test]
     fn pes_that_do_not_outnumber_the_processors_stay_on_none() {
-        let ways = [Wait::Auto, Wait::Spin, Wait::Yield, Wait::Sleep];
-        assert_eq!(ways.map(|wait| stays(wait, false)), [false; 4]);
-        assert_eq!(ways.map(|wait| stays(wait, true)), [true, false, true, true]);
-        assert_eq!(ways.map(|wait| mode(wait, false) == Mode::Crowded), [false, false, true, true]);
+        assert_eq!(Wait::ALL.map(|wait| stays(wait, false)), [false; 3]);
+        assert_eq!(Wait::ALL.map(|wait| stays(wait, true)), [true, false, true]);
+        assert_eq!(Wait::ALL.map(|wait| mode(wait, false) == Mode::Crowded), [false, false, true]);
     }
 
     /// Each has a processor of its own, and less time on it.

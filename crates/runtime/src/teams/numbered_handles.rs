@@ -6,7 +6,7 @@
 /// The first byte of all numbers. No address that a program has begins with it, and no small number does.
 const MARK: usize = 0xa5;
 /// Bits of the place, and of the count of its uses.
-const BITS: u32 = 28;
+pub(crate) const BITS: u32 = 28;
 /// The last number that these bits have.
 const LAST: u32 = (1 << BITS) - 1;
 

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use super::job::LoopbackJob;
 use super::{Loopback, Options};
 use crate::{
-    Agreed, AmoDomain, Fabric, Grade, NetworkAtomics, Offers, Participant, Provider, TransportOffer, WantedTransport,
-    software,
+    Agreed, AmoDomain, Fabric, Grade, NetworkAtomics, Offers, Participant, Provider, SECRET, TransportOffer,
+    WantedTransport, software,
 };
 
 /// PEs that are threads of one process. A number as detail is the seed of an adversary.
@@ -41,8 +41,8 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
 }
 
 /// The job that has this secret, which its first PE makes.
-fn job_of(secret: &[u8; 48], pes: u32) -> Arc<LoopbackJob> {
-    static JOBS: Mutex<Vec<([u8; 48], Weak<LoopbackJob>)>> = Mutex::new(Vec::new());
+fn job_of(secret: &[u8; SECRET], pes: u32) -> Arc<LoopbackJob> {
+    static JOBS: Mutex<Vec<([u8; SECRET], Weak<LoopbackJob>)>> = Mutex::new(Vec::new());
     let mut jobs = JOBS.lock();
     jobs.retain(|(_, job)| job.strong_count() > 0);
     let known = jobs.iter().find(|(known, _)| known == secret).and_then(|(_, job)| job.upgrade());

@@ -8,7 +8,7 @@ use oxshmem_base::knobs::Settings;
 
 use super::processes::OtherProcess;
 use super::{AllAddresses, issue};
-use crate::{Agreed, Fabric, Issuer, Lane, LaneOptions, Participant, Provider, Region, Remote, Segment};
+use crate::{Agreed, Fabric, Issuer, Lane, LaneOptions, Participant, Provider, Region, Remote, SECRET, Segment};
 
 /// The word of each PE that says how often the other one has met.
 const MET: usize = 0;
@@ -36,7 +36,7 @@ impl MeasuringPe {
         let words: Vec<_> = (0..bytes / 8).map(|_| AtomicU64::new(0)).collect();
         let settings = Settings::default();
         let choice = Agreed { detail, ..Agreed::default() };
-        let fabric = (provider.open)(&Participant::new(me, 2, &settings, &[1; 48]), &choice);
+        let fabric = (provider.open)(&Participant::new(me, 2, &settings, &[1; SECRET]), &choice);
         let fabric = fabric.unwrap_or_else(|error| panic!("{error}"));
         let segment = Segment { base: words.as_ptr().cast_mut().cast(), len: words.len() * 8 };
         fabric.register(Region::Heap, segment).expect("memory is registered");

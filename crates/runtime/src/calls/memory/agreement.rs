@@ -30,7 +30,7 @@ impl Agreement {
 }
 
 /// The barrier of a heap call; this PE must back `missing` bytes.
-pub(super) fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence: u64, missing: u64) -> Agreement {
+pub(super) fn agree(call: &'static str, bytes: usize, succeeded: bool, fingerprint: u64, missing: u64) -> Agreement {
     let Some(world) = TeamHandle::world().state() else { errors::not_initialised(call) };
     if planted!("heap-call-without-quiet", true, false) {
         // SAFETY: the default context is never destroyed.
@@ -39,13 +39,13 @@ pub(super) fn agree(call: &'static str, bytes: usize, succeeded: bool, sequence:
     let meeting = Call::of(world, call, CallKind::Heap);
     let _recorded = meeting.record(0);
     // Nearly always all PEs say the same, and none has to look at the words of each other one.
-    if meeting.have_same(&[succeeded.into(), sequence, missing]) {
+    if meeting.have_same(&[succeeded.into(), fingerprint, missing]) {
         return Agreement { failed: (!succeeded).then_some(0), most_missing: missing };
     }
     let (mut agreement, mut other) = (Agreement::default(), None);
-    node_exchange::exchange(meeting, &[succeeded.into(), sequence, missing, bytes as u64], |pe, words| {
+    node_exchange::exchange(meeting, &[succeeded.into(), fingerprint, missing, bytes as u64], |pe, words| {
         agreement.add(pe, words[0] != 0, words[2]);
-        if words[1] != sequence {
+        if words[1] != fingerprint {
             other = Some((pe, words[3]));
         }
     });

@@ -22,8 +22,8 @@ pub(super) struct Proposal<'a, T> {
     pub(super) found: Result<T, Error>,
     /// How many bytes this PE must back with pages before the place can be used.
     pub(super) missing: u64,
-    /// The hash of all heap calls up to this one.
-    sequence: u64,
+    /// The fingerprint of all heap calls up to this one.
+    fingerprint: u64,
 }
 
 impl<'a, T> Proposal<'a, T> {
@@ -35,22 +35,22 @@ impl<'a, T> Proposal<'a, T> {
         speaks: bool,
         find: impl FnOnce(&mut SymmetricHeap) -> Result<T, Error>,
     ) -> Self {
-        let (found, missing, sequence) = {
+        let (found, missing, fingerprint) = {
             let mut heap = lock(life);
             let found = find(&mut heap);
-            (found, heap.missing(node_limits::share), heap.sequence())
+            (found, heap.missing(node_limits::share), heap.fingerprint())
         };
         if let (true, Err(error)) = (speaks, &found) {
             FailedAllocation::everywhere(error.clone()).say();
         }
-        Self { life, call, bytes, speaks, found, missing, sequence }
+        Self { life, call, bytes, speaks, found, missing, fingerprint }
     }
 
     /// Compares the outcomes of all PEs: after this the call is in force on all of them, or on none. `backed` runs once this PE has its
     /// memory, if any PE had to back some.
     pub(super) fn conclude(self, backed: impl FnOnce()) -> Result<T, FailedAllocation> {
         let Agreement { failed, most_missing } =
-            agree(self.call, self.bytes, self.found.is_ok(), self.sequence, self.missing);
+            agree(self.call, self.bytes, self.found.is_ok(), self.fingerprint, self.missing);
         let grown = if failed.is_none() && most_missing > 0 { self.grow(most_missing, backed) } else { Ok(()) };
         {
             let mut heap = lock(self.life);
@@ -86,7 +86,7 @@ impl<'a, T> Proposal<'a, T> {
             Err(failed) if self.speaks => failed.say(),
             Err(_) => {}
         }
-        let failed = agree(call, bytes, outcome.is_ok(), self.sequence, 0).failed;
+        let failed = agree(call, bytes, outcome.is_ok(), self.fingerprint, 0).failed;
         outcome.and_then(|()| failed.map_or(Ok(()), |pe| Err(FailedAllocation::elsewhere(call, bytes, pe))))
     }
 }

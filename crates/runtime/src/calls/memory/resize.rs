@@ -48,17 +48,17 @@ pub unsafe fn realloc(call: &'static str, ptr: *mut c_void, bytes: usize) -> *mu
     };
     network::with_turns(|turns| turns.freed(old));
     network::with_turns(|turns| turns.allocated(offset_of(new), bytes as u64));
-    let sequence = lock(life).sequence();
-    agree(call, bytes, true, sequence, 0);
+    let fingerprint = lock(life).fingerprint();
+    agree(call, bytes, true, fingerprint, 0);
     new
 }
 
 /// [`realloc`] of a guarded block: always a new one, so that accesses to the old one are found.
 fn replace(life: &LibraryState, call: &'static str, ptr: *mut c_void, bytes: usize) -> *mut c_void {
     let Some(size) = lock(life).guarded_size(offset_of(ptr)) else { no_block(life, call, ptr) };
-    let sequence = lock(life).sequence();
+    let fingerprint = lock(life).fingerprint();
     // After this no transfer to the old block is on its way.
-    agree(call, bytes, true, sequence, 0);
+    agree(call, bytes, true, fingerprint, 0);
     let copied = bytes.min(size as usize);
     // SAFETY: the old block has `size` bytes, the new one `bytes`, and they do not overlap: both are in use.
     let new =

@@ -139,7 +139,7 @@ fn agreed(ballots: &[&Ballot], wanted: Atomics, one_pe_each: bool) -> (Option<(T
 mod tests {
     use oxshmem_base::knobs::Settings;
 
-    use oxshmem_transport::{Agreed, loopback};
+    use oxshmem_transport::{Agreed, SECRET, loopback};
 
     use super::super::providers::PROVIDERS;
     use super::*;
@@ -173,7 +173,7 @@ mod tests {
     fn asked(transport: &str) -> Result<Ballot, Error> {
         let settings = Settings { transport: transport.into(), ..Settings::default() };
         let asked = AskedTransport::read(&settings, PROVIDERS)?;
-        Ok(super::ballot(PROVIDERS, &asked, &Participant::new(0, 2, &settings, &[0; 48])))
+        Ok(super::ballot(PROVIDERS, &asked, &Participant::new(0, 2, &settings, &[0; SECRET])))
     }
 
     #[test]
@@ -252,12 +252,12 @@ mod tests {
         providers.push(&loopback::PROVIDER);
         let settings = Settings { transport: "loopback:3".into(), ..Settings::default() };
         let asked = AskedTransport::read(&settings, &providers).expect("it is in the table");
-        let ballot = || super::ballot(&providers, &asked, &Participant::new(0, 2, &settings, &[0; 48]));
+        let ballot = || super::ballot(&providers, &asked, &Participant::new(0, 2, &settings, &[0; SECRET]));
         let decision = decided(vec![ballot(), ballot()], Atomics::Auto, 2);
         assert_eq!(name(&decision), Some("loopback:3"));
         let (_, detail) = name(&decision).and_then(|name| name.split_once(':')).expect("a detail");
         let choice = Agreed { detail, ..Agreed::default() };
-        let fabric = (loopback::PROVIDER.open)(&Participant::new(0, 2, &settings, &[0; 48]), &choice);
+        let fabric = (loopback::PROVIDER.open)(&Participant::new(0, 2, &settings, &[0; SECRET]), &choice);
         assert_eq!(fabric.expect("it opens").describe(), "loopback: PE 0 of 2 in one process");
     }
 

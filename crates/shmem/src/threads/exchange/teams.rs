@@ -86,7 +86,7 @@ pub(crate) mod team {
         here.exchange(parent, CALL, Vec::new());
         let parent = here.group(CALL, parent);
         let numbers = Triplet::world(parent.list.len() as u32);
-        let Ok(child) = numbers.split_strided(start.into(), stride.into(), size.into()) else { return -1 };
+        let Some(child) = numbers.split_strided(start.into(), stride.into(), size.into()) else { return -1 };
         let made = part(&parent, &child, [0, 0]).map_or(runtime::TeamHandle::INVALID, |group| here.enlist(group));
         // SAFETY: the caller promises that `new_team` is writable.
         unsafe { new_team.write(made) };
