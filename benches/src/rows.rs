@@ -10,13 +10,13 @@ pub(crate) struct RowGroup {
     /// Name of the group, which is also the kernel's.
     pub(crate) name: &'static str,
     pub(crate) pes: u32,
-    /// As how many nodes they count; between nodes they use TCP, but for [`Work::Over`] and for starts, which choose.
+    /// The number of nodes. [`Work::Over`] and [`Work::Start`] choose the transport; all others use TCP.
     pub(crate) nodes: u32,
     pub(crate) work: Work,
     pub(crate) rows: &'static [BenchRow],
 }
 
-/// The side that takes the time.
+/// The measured side of a row.
 pub(crate) enum Work {
     /// The PEs, each bound to its own processor or none, in batches of this length.
     Kernel { bound: bool, batch: Duration },
@@ -54,6 +54,7 @@ pub(crate) enum Goal {
     More(f64),
     /// At most this many bytes.
     Bytes(f64),
+    /// Any value: the row is there to compare others with.
     Scale,
 }
 

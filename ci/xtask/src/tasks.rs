@@ -129,7 +129,8 @@ enum Task {
     },
     /// Runs the programs of the faults and the examples over the simulated network, under every strategy
     Sim(sim::SimulationArguments),
-    /// Runs conformance programs over a libfabric that plays cards with their demands and misreports
+    /// Runs conformance programs over a simulated libfabric that imitates network cards, with their requirements and their false
+    /// reports
     Personas(personas::PersonaArguments),
     /// Plants faults in protocols, one after the other, and looks whether each is found
     Planted {

@@ -230,12 +230,12 @@ pub(crate) fn world() -> Team {
     library().map_or(ptr::null(), |library| library.world)
 }
 
-/// The team of the node's PEs.
+/// `SHMEM_TEAM_SHARED`, the PEs that share memory, which are those of the node.
 pub(crate) fn shared() -> Team {
     library().map_or(ptr::null(), |library| library.shared)
 }
 
-/// The team of the PEs that share memory, by the extension.
+/// `SHMEM_TEAM_NODE` of the extension, the PEs of the node.
 pub(crate) fn node() -> Team {
     library().map_or(ptr::null(), |library| library.node)
 }

@@ -112,7 +112,9 @@ pub(crate) const STEPS: &[CheckStep] = &[
     step("libfabric", "a part of the behaviours with the PEs spread over two nodes, by libfabric's sockets", || {
         Ok(over("ofi:tcp", "ofi:tcp;ofi_rxm"))
     }),
-    step("personas", "a part over a libfabric that plays cards", || personas::run(&PersonaArguments::default())),
+    step("personas", "a part over a simulated libfabric that imitates network cards", || {
+        personas::run(&PersonaArguments::default())
+    }),
     step(
         "instructions",
         "instructions of each operation above a libfabric and a UCX that complete at once, beside their budgets",
