@@ -56,6 +56,11 @@ int main(int argc, char **argv)
         if (IS("put_freed") && me == 0)
             shmem_putmem(block, source, 4, 1);
     }
+    if (IS("large")) {
+        char *large = shmem_realloc(shmem_malloc((size_t)40 << 20), (size_t)50 << 20);
+        puts(large ? "grown" : "refused");
+        shmem_free(large);
+    }
     if (IS("moved")) {
         char *moved = shmem_realloc(block, 500);
         if (me == 1)

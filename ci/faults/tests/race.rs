@@ -163,6 +163,12 @@ fn leaks_are_listed_and_a_correct_program_hears_nothing() {
         "1 block of 400 bytes, allocated at guards.c:",
         "SHPDEALLC of Fortran",
     ]);
+    // The old block and the new one have no room at once without guards.
+    for check in ["0", "3"] {
+        let job = Job::new("-n 2").env("SHMEM_CHECK", check).env("SHMEM_SYMMETRIC_SIZE", "64M");
+        let ended = job.run(&GUARDS, ["large"]).expect(0);
+        assert!(ended.stdout.contains("grown") && !ended.stdout.contains("refused"), "SHMEM_CHECK={check}: {ended}");
+    }
     let ended = guarded("right").expect(0);
     assert!(ended.stderr.is_empty() && ended.stdout.contains("done"), "{ended}");
 }

@@ -277,7 +277,7 @@ hook! {
         };
         let (far, stride) = if is_put != 0 { (dest, dst) } else { (source, sst) };
         // Before the first block: there may be billions of them.
-        if node.pieces_leave(far, stride, block, count) {
+        if node.resolve(far).is_none() || node.pieces_leave(far, stride, block, count) {
             return;
         }
         for index in 0..count as isize {

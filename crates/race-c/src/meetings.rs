@@ -215,13 +215,18 @@ hook! {
     fn race_use_strided(
         dest: *mut c_void, dst: isize, source: *const c_void, sst: isize, len: usize, count: usize, pc: *const c_void, call: u16
     ) |node, strand| {
-        if node.pieces_leave(dest as usize, dst, len, count) || node.pieces_leave(source as usize, sst, len, count) {
+        // The library refuses such a call. Its count may be wrong, too, and then there are billions of pieces.
+        let is_refused = |address: usize, stride| {
+            node.resolve(address).is_none() || node.pieces_leave(address, stride, len, count)
+        };
+        if is_refused(dest as usize, dst) || is_refused(source as usize, sst) {
             return;
         }
         let site = site(node, pc, call);
         for index in 0..count as isize {
-            local(node, strand, (source as usize).wrapping_add_signed(index * sst), len, AccessKind::Read, site);
-            local(node, strand, (dest as usize).wrapping_add_signed(index * dst), len, AccessKind::Write, site);
+            let at = |array: usize, stride: isize| array.wrapping_add_signed(index.wrapping_mul(stride));
+            local(node, strand, at(source as usize, sst), len, AccessKind::Read, site);
+            local(node, strand, at(dest as usize, dst), len, AccessKind::Write, site);
         }
     }
 }
@@ -230,6 +235,10 @@ hook! {
     fn race_pieces(
         array: usize, offsets: *const usize, sizes: *const usize, count: usize, writes: c_int, pc: *const c_void, call: u16
     ) |node, strand| {
+        // The library refuses such a call.
+        if offsets.is_null() || sizes.is_null() {
+            return;
+        }
         let (site, kind) = (site(node, pc, call), if writes != 0 { AccessKind::Write } else { AccessKind::Read });
         local(node, strand, offsets as usize, count * size_of::<usize>(), AccessKind::Read, site);
         local(node, strand, sizes as usize, count * size_of::<usize>(), kind, site);

@@ -47,8 +47,9 @@ fn choose(
     leading_out: &[String],
 ) -> Result<Vec<Address>, Error> {
     let wanted: Option<Vec<&str>> = wanted.map(|list| list.split(',').map(str::trim).collect());
-    let is_named =
-        |a: &Address| wanted.iter().flatten().any(|&wanted| wanted == a.interface || wanted == a.ip.to_string());
+    // An address of IPv6 may be written in several ways.
+    let names = |wanted: &str, a: &Address| wanted == a.interface || wanted.parse() == Ok(a.ip);
+    let is_named = |a: &Address| wanted.iter().flatten().any(|&wanted| names(wanted, a));
     let mut usable: Vec<Address> = match &wanted {
         Some(_) => all.iter().filter(|a| is_named(a) && !is_of_link(a)).cloned().collect(),
         None => all.iter().filter(|a| !a.ip.is_loopback() && !interfaces::is_link_local(a.ip)).cloned().collect(),
@@ -168,6 +169,10 @@ mod tests {
         assert_eq!(wanted, [address("127.0.0.1", "lo"), address("172.17.0.1", "docker0")]);
         let wanted = choose(host_with_everything(), Some("eth0"), None, &[]).expect("addresses");
         assert_eq!(wanted, [address("10.0.0.5", "eth0"), address("2001:db8::5", "eth0")]);
+        for written in ["2001:db8::5", "2001:DB8:0::5"] {
+            let wanted = choose(host_with_everything(), Some(written), None, &[]).expect("addresses");
+            assert_eq!(wanted, [address("2001:db8::5", "eth0")], "{written}");
+        }
         let error = choose(host_with_everything(), Some("ib0"), None, &[]).expect_err("there is no ib0").to_string();
         assert!(error.contains("SHMEM_TCP_INTERFACE=ib0") && error.contains("10.0.0.5 (eth0)"), "{error}");
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,8 @@ const DIFFERS: &str = "only one side has SHMEM_TCP_ENCRYPT set";
 
 /// The listener and its pending connections.
 pub(crate) struct PendingConnections {
-    pub(crate) listener: TcpListener,
+    /// None: the fabric is closed.
+    listener: Mutex<Option<TcpListener>>,
     /// The addresses at which others are heard; none: all.
     named: Vec<IpAddr>,
     waiting: Mutex<Newcomers>,
@@ -64,12 +65,22 @@ struct Unproven {
     acceptor: Acceptor,
 }
 
+/// Whether an error of `accept` is one of the new connection, which is gone, and not one of this PE.
+fn is_of_connection(error: &io::Error) -> bool {
+    use libc::{
+        ECONNABORTED, EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPERM, EPROTO,
+    };
+    const OF_CONNECTIONS: [i32; 10] =
+        [ECONNABORTED, EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPERM, EPROTO];
+    error.raw_os_error().is_some_and(|number| OF_CONNECTIONS.contains(&number))
+}
+
 impl PendingConnections {
     /// A handshake may take `patience` behind its hello. `named`: the addresses that the user wants, where the listener has more.
     pub(crate) fn new(listener: TcpListener, named: Vec<IpAddr>, patience: Duration) -> Self {
         let newcomers = Newcomers { here: BTreeMap::new(), admission: Admission::new(patience), count: 0 };
         Self {
-            listener,
+            listener: Mutex::new(Some(listener)),
             named,
             waiting: Mutex::new(newcomers),
             start: Instant::now(),
@@ -78,19 +89,29 @@ impl PendingConnections {
         }
     }
 
+    /// The listener's socket; `None`: it is closed.
+    pub(crate) fn socket(&self) -> Option<RawFd> {
+        self.listener.lock().as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Nobody is heard any more, and another life may listen at the port.
+    pub(crate) fn close(&self) {
+        *self.listener.lock() = None;
+    }
+
     /// Accepts new connections, and hears what they have said already. Handshakes that have ended go to `settle`. Returns whether
     /// there may be more to accept at once.
     pub(crate) fn accept_some(&self, local: &LocalPe, mut settle: impl FnMut(Arrival)) -> bool {
         for _ in 0..AT_A_TIME {
-            let stream = match self.listener.accept() {
+            let Some(accepted) = self.listener.lock().as_ref().map(TcpListener::accept) else { return false };
+            let stream = match accepted {
                 Ok((stream, _)) if stream.local_addr().is_ok_and(|at| is_heard(&self.named, at)) => stream,
                 Ok(_) => {
                     self.reject("it came to an address that SHMEM_TCP_INTERFACE does not name");
                     continue;
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return false,
-                // It is gone again.
-                Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(e) if is_of_connection(&e) => continue,
                 Err(e) => {
                     // Without descriptors the connection stays in the backlog, and the next look at the clock tries again. A
                     // stranger's descriptor may be all that is missing.
@@ -248,6 +269,23 @@ impl Unproven {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_closed_fabric_leaves_its_port() {
+        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port is free");
+        let at = listener.local_addr().expect("it is bound");
+        let pending = PendingConnections::new(listener, Vec::new(), Duration::from_secs(1));
+        assert!(pending.socket().is_some() && std::net::TcpListener::bind(at).is_err());
+        pending.close();
+        assert!(pending.socket().is_none() && std::net::TcpListener::bind(at).is_ok());
+    }
+
+    #[test]
+    fn errors_of_new_connections_are_no_errors_of_this_pe() {
+        let of_connection = |number| is_of_connection(&io::Error::from_raw_os_error(number));
+        assert!([libc::ECONNABORTED, libc::EPROTO, libc::EPERM].into_iter().all(of_connection));
+        assert!(![libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EINVAL].into_iter().any(of_connection));
+    }
 
     #[test]
     fn connections_are_heard_at_the_addresses_that_the_user_names() {

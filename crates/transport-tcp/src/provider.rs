@@ -1,7 +1,6 @@
 //! The offers of the provider, and how it opens.
 
 use std::io;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,8 +91,8 @@ impl Fabric for Tcp {
         if local.addresses.book.set(book).is_err() {
             return Err(Error::new("TCP: the fabric is connected already"));
         }
-        let watched = local.watched.add(self.net.pending.listener.as_raw_fd(), LISTENER);
-        watched.map_err(|e| Error::new("TCP: new connections cannot be watched").because(e))
+        let socket = self.net.pending.socket().ok_or_else(|| Error::new("TCP: the fabric is closed already"))?;
+        local.watched.add(socket, LISTENER).map_err(|e| Error::new("TCP: new connections cannot be watched").because(e))
     }
 
     fn drive(&self) -> Option<Arc<dyn Drive>> {
@@ -127,6 +126,7 @@ impl Fabric for Tcp {
 
     fn close(&self) {
         self.net.links.iter().for_each(|link| link.hang_up());
+        self.net.pending.close();
     }
 
     fn describe(&self) -> String {

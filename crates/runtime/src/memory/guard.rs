@@ -39,6 +39,8 @@ pub(crate) struct Guard {
     kept: u64,
     /// The bytes that the live blocks would take without redzones.
     in_use: u64,
+    /// The block that a realloc frees when it has the new one. It does not count as in use.
+    replaced: Option<u64>,
 }
 
 impl Guard {
@@ -52,7 +54,13 @@ impl Guard {
 
     /// The bytes that the program has.
     pub(crate) fn in_use(&self) -> u64 {
-        self.in_use
+        let replaced = self.replaced.and_then(|start| self.live.get(&start));
+        self.in_use - replaced.map_or(0, GuardedBlock::unguarded)
+    }
+
+    /// A realloc begins to replace the block that begins here; `None`: it has.
+    pub(crate) fn set_replaced(&mut self, start: Option<u64>) {
+        self.replaced = start;
     }
 
     /// The allocation at `start` is taken back; returns its block of the allocator.
@@ -274,6 +282,17 @@ mod tests {
         guard.add(0, 64, 100);
         guard.paint(&memory, 64);
         (guard, memory)
+    }
+
+    #[test]
+    fn a_block_that_is_being_replaced_is_not_in_use() {
+        let mut guard = Guard::default();
+        [(0, 64, 100), (400, 464, 200)].into_iter().for_each(|(base, start, size)| guard.add(base, start, size));
+        let all = guard.in_use();
+        guard.set_replaced(Some(464));
+        assert!(guard.in_use() <= all - 200, "{} of {all}", guard.in_use());
+        guard.set_replaced(None);
+        assert_eq!(guard.in_use(), all);
     }
 
     #[test]

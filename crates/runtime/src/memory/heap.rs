@@ -96,6 +96,13 @@ impl SymmetricHeap {
         self.guard.as_ref().map_or_else(Vec::new, Guard::leaks)
     }
 
+    /// See [`Guard::set_replaced`].
+    pub(crate) fn set_replaced(&mut self, offset: Option<u64>) {
+        if let Some(guard) = &mut self.guard {
+            guard.set_replaced(offset);
+        }
+    }
+
     /// The size of the guarded block that begins at `offset`.
     pub(crate) fn guarded_size(&self, offset: u64) -> Option<u64> {
         self.guard.as_ref()?.size(offset)

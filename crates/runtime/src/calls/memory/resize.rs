@@ -60,9 +60,11 @@ fn replace(life: &LibraryState, call: &'static str, ptr: *mut c_void, bytes: usi
     // After this no transfer to the old block is on its way.
     agree(call, bytes, true, fingerprint, 0);
     let copied = bytes.min(size as usize);
+    lock(life).set_replaced(Some(offset_of(ptr)));
     // SAFETY: the old block has `size` bytes, the new one `bytes`, and they do not overlap: both are in use.
     let new =
         allocate(call, bytes, 1, |block| unsafe { block.cast::<u8>().copy_from_nonoverlapping(ptr.cast(), copied) });
+    lock(life).set_replaced(None);
     if !new.is_null() {
         // SAFETY: all PEs have got here, and the program uses the new block from now on.
         unsafe { free(call, ptr) };
