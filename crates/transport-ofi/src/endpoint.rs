@@ -241,7 +241,8 @@ impl Endpoint {
             // SAFETY: the slot was just taken, and libfabric does not have it.
             unsafe { self.slots.moves(slot, n) };
         }
-        // SAFETY: the slot is ours, and its room is no shorter than the message, as was just asserted; libfabric gives it back by its completion.
+        // SAFETY: the slot is ours, and its room is no shorter than the message, as was just asserted; libfabric gives it back by its
+        // completion.
         let code = unsafe {
             let room = self.slots.room(slot);
             ptr::copy_nonoverlapping(head.as_ptr(), room, head.len());

@@ -308,8 +308,9 @@ fn without_slack(most: u64) -> u64 {
     exact / unit * unit
 }
 
-/// Maps the windows of all members. Huge pages are only mapped at multiples of their size. Windows begin at multiples of theirs, so that what is aligned in
-/// the heap is aligned in memory, whatever the power of two (HEAP-6): some kernels place long mappings well by themselves.
+/// Maps the windows of all members. Huge pages are only mapped at multiples of their size. Windows begin at multiples of theirs, so that
+/// what is aligned in the heap is aligned in memory, whatever the power of two (HEAP-6): some kernels place long mappings well by
+/// themselves.
 fn map_whole(file: &SharedMemory, members: usize, shift: u32, page: usize, what: &str) -> Result<AddressRange, Error> {
     let bytes = members << shift;
     let map = || {

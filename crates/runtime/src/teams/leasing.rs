@@ -84,7 +84,8 @@ fn with_free_slots<R>(act: impl FnOnce(&mut FreeSlots) -> R) -> R {
 }
 
 /// Takes a lease of `parent` for a team that the caller `joins` or not; all its members call this, in the same order. Sends something only
-/// if there is none left, or if the user limits the number of teams. `None`, on all members alike, if no slot is free on all of them, or the user does not want more teams.
+/// if there is none left, or if the user limits the number of teams. `None`, on all members alike, if no slot is free on all of them, or the
+/// user does not want more teams.
 pub(crate) fn lease_collectively(call: &'static str, parent: &TeamState, joins: bool) -> Option<Lease> {
     if agree_whether_full(call, parent, joins) { None } else { lease_beyond_limit(call, parent, joins) }
 }
