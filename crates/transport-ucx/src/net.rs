@@ -49,7 +49,7 @@ pub(crate) struct Net {
     pub(crate) losses: Arc<Losses>,
     /// Channels of lanes that exist, and channels whose lanes are gone: connections are made once.
     channels: Mutex<Channels>,
-    most_channels: usize,
+    pub(crate) most_channels: usize,
     pub(crate) callers: Callers,
     pub(crate) asleep: SleepMark,
     pub(crate) closed: AtomicBool,
@@ -82,7 +82,7 @@ impl Channels {
     /// one of the lanes hold those back that issue on the others (`Lane::account`).
     fn to_share(&self, most: usize, longest_message: usize) -> Option<Arc<SharedChannel>> {
         let is_alike = |shared: &&Arc<SharedChannel>| shared.lock_briefly().longest_message == longest_message;
-        let shareable = || self.taken.iter().filter(is_alike);
+        let shareable = || self.taken.iter().filter(|shared| !shared.is_unshared()).filter(is_alike);
         let count = shareable().count();
         (count >= most).then(|| shareable().nth(count % most).cloned()).flatten()
     }
@@ -94,7 +94,7 @@ impl Channels {
     }
 }
 
-/// Channels that lanes have to themselves.
+/// Channels that lanes have to themselves, besides those of lanes that are [`LaneOptions::unshared`].
 ///
 /// A quarter of the descriptors that the process may have is for their workers, each of which has some of its own and, over sockets, one for
 /// each peer. A worker takes 4.5 MB of memory too (UCX 1.13), and no more threads than there are processors issue at once: hundreds of contexts
@@ -206,12 +206,13 @@ impl Net {
         }
         let mut channels = self.channels.lock();
         let free = channels.free.pop();
-        let to_share = || channels.to_share(self.most_channels, longest_message).filter(|_| !options.rarely_completed);
+        let to_share = || channels.to_share(self.most_channels, longest_message).filter(|_| !options.unshared);
         let shared = match free.or_else(to_share) {
             Some(shared) => shared,
             None => Arc::new(SharedChannel::new(Channel::new(self.context.clone(), self.losses.clone())?)),
         };
         shared.lock().longest_message = longest_message;
+        shared.set_unshared(options.unshared);
         channels.taken.push(shared.clone());
         Ok(shared)
     }

@@ -23,6 +23,8 @@ pub(crate) struct SharedChannel {
     lingering: AtomicU64,
     /// An operation has failed. Stored before `under_way`.
     failed: AtomicBool,
+    /// No second lane may take it. Written and read under the lock of the list of channels.
+    unshared: AtomicBool,
 }
 
 /// The channel while it is held.
@@ -64,6 +66,7 @@ impl SharedChannel {
             to_move: AtomicU64::new(0),
             lingering: AtomicU64::new(0),
             failed: AtomicBool::new(false),
+            unshared: AtomicBool::new(false),
         }
     }
 
@@ -94,6 +97,14 @@ impl SharedChannel {
     #[inline(always)]
     pub(crate) fn is_well_and_idle(&self) -> bool {
         self.under_way.load(Ordering::Acquire) == 0 && !self.failed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_unshared(&self) -> bool {
+        self.unshared.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_unshared(&self, unshared: bool) {
+        self.unshared.store(unshared, Ordering::Relaxed);
     }
 
     pub(crate) fn has_failed(&self) -> bool {

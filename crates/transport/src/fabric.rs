@@ -34,6 +34,8 @@ pub struct LaneOptions {
     /// Callers wait only now and then for the completion of its copied puts, signals and atomics, so peers need not
     /// acknowledge them soon.
     pub rarely_completed: bool,
+    /// No other lane waits for its operations, nor it for theirs, also where the network has not enough for each lane to have its own.
+    pub unshared: bool,
 }
 
 /// One job's view of a network.

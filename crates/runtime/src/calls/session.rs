@@ -1,26 +1,23 @@
 //! Sessions of contexts: the program announces a phase of similar operations.
+//!
+//! A session is a hint. No lane needs it: operations gather in batches until their caller waits, with a session and without one.
 
 use core::ffi::c_long;
 
 use crate::teams::context::ContextHandle;
 
-const SESSION_TOTAL_OPS: c_long = 1;
-
 /// `shmem_ctx_session_config_t` of the header.
 #[repr(C)]
 pub struct SessionConfig {
-    total_ops: usize,
+    _total_ops: usize,
 }
 
 /// Announces a phase of similar operations.
 ///
 /// # Safety
-/// `config` is readable unless `config_mask` is 0.
-pub unsafe fn start(context: ContextHandle, options: c_long, config: *const SessionConfig, config_mask: c_long) {
-    let has_total = config_mask & SESSION_TOTAL_OPS != 0 && !config.is_null();
-    // SAFETY: the caller promises that `config` is readable if the mask names a field.
-    let total = has_total.then(|| unsafe { (*config).total_ops } as u64);
-    context.checked("shmem_ctx_session_start").start_session(options, total);
+/// The handle is a constant, or of a context that has not been destroyed.
+pub unsafe fn start(context: ContextHandle, _options: c_long, _config: *const SessionConfig, _config_mask: c_long) {
+    context.checked("shmem_ctx_session_start");
 }
 
 /// Ends the phase.
@@ -28,5 +25,5 @@ pub unsafe fn start(context: ContextHandle, options: c_long, config: *const Sess
 /// # Safety
 /// The handle is a constant, or of a context that has not been destroyed.
 pub unsafe fn stop(context: ContextHandle) {
-    context.checked("shmem_ctx_session_stop").stop_session();
+    context.checked("shmem_ctx_session_stop");
 }

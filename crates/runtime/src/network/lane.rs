@@ -259,7 +259,7 @@ static OWN: AtomicPtr<ContextLane> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Collectives wait for each other's signals, and for completion only where the network reads an operand of the caller's.
 fn own() -> &'static ContextLane {
-    made(&OWN, LaneOptions { rarely_completed: true }, false)
+    made(&OWN, LaneOptions { rarely_completed: true, unshared: true }, false)
 }
 
 /// Issues operations of the runtime on behalf of `call`.
@@ -304,10 +304,11 @@ fn is_quiet() -> bool {
     lanes.iter().all(|lane| lane.lane.progress().is_ok() && lane.is_idle())
 }
 
-/// The lane that is kept at `place`, made when it is first needed: for one thread at a time if it is `serialized`.
+/// The lane that is kept at `place`, made when it is first needed: for one thread at a time if it is `serialized`, and with
+/// [`LaneOptions::unshared`].
 #[inline]
-pub(crate) fn at(place: &'static AtomicPtr<ContextLane>, serialized: bool) -> &'static ContextLane {
-    made(place, LaneOptions::default(), serialized)
+pub(crate) fn at(place: &'static AtomicPtr<ContextLane>, serialized: bool, unshared: bool) -> &'static ContextLane {
+    made(place, LaneOptions { unshared, ..LaneOptions::default() }, serialized)
 }
 
 #[inline]

@@ -1,9 +1,7 @@
 //! Communication contexts: the handle, and the object behind it.
 
 use core::ffi::{c_int, c_long};
-use core::sync::atomic::{
-    AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
-};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use crate::diagnosis::errors;
 use crate::memory::direct::FAST;
@@ -36,14 +34,11 @@ pub struct ContextObject {
     /// it. The triplet above needs no order: a context that a program has made reaches other threads by its handle, which they
     /// got in order, and the plain calls do not read that of the default context.
     team: AtomicPtr<TeamState>,
-    /// Session options (zero: no session) and the total_ops of its config.
-    session: AtomicI64,
-    session_total: AtomicU64,
     /// Its lane of the network, once it has used it.
     lane: AtomicPtr<ContextLane>,
     /// Its place in the list of its team. Read and written under the lock of the list.
     place: AtomicU64,
-    _reserved: u64,
+    _reserved: [u64; 3],
 }
 
 /// The options with which a program promises that no two threads use the context at once: `SHMEM_CTX_PRIVATE` and `SHMEM_CTX_SERIALIZED`.
@@ -60,11 +55,9 @@ impl ContextObject {
             stride: AtomicU32::new(0),
             options: AtomicU32::new(0),
             team: AtomicPtr::new(core::ptr::null_mut()),
-            session: AtomicI64::new(0),
-            session_total: AtomicU64::new(0),
             lane: AtomicPtr::new(core::ptr::null_mut()),
             place: AtomicU64::new(0),
-            _reserved: 0,
+            _reserved: [0; 3],
         }
     }
 }
@@ -184,7 +177,11 @@ impl ContextHandle {
     #[inline]
     pub(crate) fn lane(self) -> &'static ContextLane {
         match self.object() {
-            Some(object) => lane::at(&object.lane, object.options.load(Relaxed) & SERIALIZED != 0),
+            Some(object) => {
+                let serialized = object.options.load(Relaxed) & SERIALIZED != 0;
+                // Collectives of the program complete the default context.
+                lane::at(&object.lane, serialized, self == Self::default_context())
+            }
             None => errors::invalid_handle("an operation", "context", "SHMEM_CTX_INVALID"),
         }
     }
@@ -292,7 +289,6 @@ impl ContextHandle {
     pub(crate) fn fill(self, team: &'static TeamState) {
         let Some(object) = self.object() else { return };
         object.team.store(core::ptr::from_ref(team).cast_mut(), Release);
-        object.session_total.store(u64::MAX, Relaxed);
         if let Some((start, stride)) = team.triplet() {
             object.start.store(start, Relaxed);
             object.stride.store(stride as u32, Relaxed);
@@ -306,7 +302,6 @@ impl ContextHandle {
         self.forget_lane();
         object.size.store(0, Relaxed);
         object.team.store(core::ptr::null_mut(), Relaxed);
-        object.session.store(0, Relaxed);
     }
 
     /// Lets it belong to nothing, and leaves its lane: to the parent of this process, the child of a fork, or to the memory, because the
@@ -327,24 +322,6 @@ impl ContextHandle {
         if !valid_handles::destroy(self.0 as usize, call) {
             // SAFETY: `create` leaked it from a box, no thread uses it after `free`, and no list of checked handles keeps it.
             drop(unsafe { Box::from_raw(self.0.cast_mut()) });
-        }
-    }
-
-    /// Starts a session, or adds to the running one (SES-2).
-    pub(crate) fn start_session(self, options: c_long, total_ops: Option<u64>) {
-        let Some(object) = self.object() else { return };
-        // The top bit marks a session without options.
-        object.session.fetch_or(options | c_long::MIN, Relaxed);
-        if let Some(total) = total_ops {
-            object.session_total.store(total, Relaxed);
-        }
-    }
-
-    /// Stops the session, if there is one.
-    pub(crate) fn stop_session(self) {
-        if let Some(object) = self.object() {
-            object.session.store(0, Relaxed);
-            object.session_total.store(u64::MAX, Relaxed);
         }
     }
 }

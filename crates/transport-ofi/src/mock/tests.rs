@@ -449,7 +449,7 @@ fn a_signal_saves_its_put_the_read() {
     for pe in &pes {
         pe.connect(Box::new(suite::AllAddresses(addresses.clone()))).expect("it connects");
     }
-    let lane = pes[0].lane(LaneOptions { rarely_completed: true }).expect("a lane");
+    let lane = pes[0].lane(LaneOptions { rarely_completed: true, ..LaneOptions::default() }).expect("a lane");
     let wait = |attempt: &mut dyn FnMut() -> bool| while !attempt() {};
     let issuer = Issuer::new(&*lane, pes[0].capabilities(), &wait);
     const ROUNDS: usize = 5;

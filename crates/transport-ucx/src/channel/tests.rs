@@ -632,6 +632,25 @@ fn a_program_that_waits_behind_each_put_has_each_one_answered() {
     assert!(played.is_none() || target == source);
 }
 
+/// A thread that waited on one of many contexts held back calls on the default one.
+#[test]
+fn the_lane_of_the_default_context_shares_no_worker() {
+    let mut target = [0_u8; 8];
+    alone(&mut target, |stage| {
+        let take = |unshared| {
+            let options = LaneOptions { unshared, ..LaneOptions::default() };
+            stage.net.take_channel(options).expect("there are workers")
+        };
+        let first = take(true);
+        let plain: Vec<_> = (0..stage.net.most_channels + 2).map(|_| take(false)).collect();
+        let last = take(true);
+        let count = |of: &Arc<_>| plain.iter().chain([&first, &last]).filter(|other| Arc::ptr_eq(of, other)).count();
+        assert_eq!([count(&first), count(&last)], [1, 1]);
+        assert_eq!(plain.iter().map(count).max(), Some(2), "the other lanes are more than the workers");
+        plain.iter().chain([&first, &last]).for_each(|shared| stage.net.leave_channel(shared));
+    });
+}
+
 #[test]
 fn a_caller_that_waits_for_its_lane_serves_its_peers() {
     const LONG: usize = 2 * LONGEST_MESSAGE;

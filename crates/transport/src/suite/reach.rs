@@ -159,7 +159,8 @@ pub(super) fn lanes_do_not_disturb_each_other(pe: &mut SuitePe) {
 pub(super) fn a_lane_that_rarely_waits_completes(pe: &mut SuitePe) {
     let (counter, data, count) = (8192, 16 << 10, rounds(400) as u64);
     pe.clear(&[counter]);
-    let lane = pe.fabric.lane(LaneOptions { rarely_completed: true }).expect("there are lanes");
+    let lane =
+        pe.fabric.lane(LaneOptions { rarely_completed: true, ..LaneOptions::default() }).expect("there are lanes");
     // Short, longer than what is copied, longer than a message of any provider.
     let sources: Vec<_> =
         [8, 5_000, if cfg!(miri) { 6_000 } else { 40_000 }].iter().map(|&n| pattern(count, n)).collect();
@@ -193,7 +194,8 @@ pub(super) fn what_a_lane_lets_go_may_be_reused(pe: &mut SuitePe) {
             continue;
         }
         pe.clear(&[counter]);
-        let lane = pe.fabric.lane(LaneOptions { rarely_completed: true }).expect("there are lanes");
+        let lane =
+            pe.fabric.lane(LaneOptions { rarely_completed: true, ..LaneOptions::default() }).expect("there are lanes");
         let mut source = vec![0; size];
         // The longest are many messages each.
         let count = if size > 1_000_000 { 3 } else { rounds(10) as u64 };

@@ -20,7 +20,7 @@ unsafe extern "C" fn connect_nowhere(
 fn waits_learn_of_a_peer_that_cannot_be_reached() {
     let change = |ucx: &mut Ucx| ucx.ep_create = connect_nowhere;
     alone_over(&Settings::default(), &mut [0_u8; 8], change, |stage| {
-        let options = LaneOptions { rarely_completed: true };
+        let options = LaneOptions { rarely_completed: true, ..LaneOptions::default() };
         let lane = UcxLane::new(stage.net.clone(), options).expect("there are workers");
         assert!(stage.net.losses.first().is_none(), "nothing was sent");
         // SAFETY: the source is static.
