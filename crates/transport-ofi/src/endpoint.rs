@@ -15,7 +15,7 @@ use std::sync::Arc;
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
-use oxshmem_transport::{Account, FoundPiece, Losses, NotIssued, Region, Remote, Segment};
+use oxshmem_transport::{Account, FoundPiece, Losses, NotIssued, Region, Remote, Segment, WRONG_ARRAY};
 
 use crate::address::RailAddress;
 use crate::delivery::Delivery;
@@ -199,7 +199,10 @@ impl Endpoint {
 
     /// The same where this is what libfabric has answered, with its reason.
     fn unreachable_by(&self, pe: u32, code: c_int, why: &str) -> Error {
-        with_cause_here(self.unreachable(pe, why), pe, code)
+        let error = with_cause_here(self.unreachable(pe, why), pe, code);
+        // The provider of this node says no more where it cannot read the source of a put.
+        let is_vague = code.saturating_abs() == libc::EIO && self.objects.info.provider() == "shm";
+        if is_vague { error.also_fix(WRONG_ARRAY) } else { error }
     }
 
     /// A slot for an operation; completions of others make room.

@@ -1,7 +1,8 @@
 //! The memory of this PE as the protocol reaches it.
 
-use oxshmem_transport::{Amo, OutOfRange, Region, RegisteredMemory, Width};
 use std::ptr;
+
+use oxshmem_transport::{Amo, OutOfRange, Region, RegisteredMemory, Width};
 
 use crate::lanes::LaneTable;
 use crate::proto::{Host, MemoryRange};
@@ -41,7 +42,7 @@ impl Host for Served<'_> {
     }
 
     fn place(&mut self, region: Region, offset: u64, n: usize) -> Result<usize, OutOfRange> {
-        Ok(self.memory.find(region, offset, n)?.expose_provenance())
+        Ok(self.memory.landing(region, offset, n)?.expose_provenance())
     }
 
     fn amo(&mut self, region: Region, offset: u64, width: Width, amo: Amo) -> Result<u64, OutOfRange> {

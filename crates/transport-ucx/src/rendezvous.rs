@@ -46,7 +46,7 @@ impl Net {
             tracing::warn!("UCX: an announced message that is no put was dropped");
             return Receipt::Refused;
         };
-        let place = match self.regions.memory.find(to.region, to.offset, announced.bytes) {
+        let place = match self.regions.memory.landing(to.region, to.offset, announced.bytes) {
             Ok(place) => place,
             Err(wrong) => {
                 // SAFETY: the caller is a callback of the worker, and the endpoint is open, by its promise.
@@ -55,7 +55,7 @@ impl Net {
             }
         };
         let coming = Box::new(PutUnderWay { net: self, question, reply });
-        // SAFETY: the caller is a callback of the worker. `find` bounds the place by a segment that its owner keeps mapped, `arrived`
+        // SAFETY: the caller is a callback of the worker. `landing` bounds the place by a segment that its owner keeps mapped, `arrived`
         // takes a boxed `PutUnderWay`, and the net outlives its serving worker.
         match unsafe { receiver.receive(announced, place, coming, arrived) } {
             Started::Request(_) => {

@@ -49,7 +49,7 @@ pub use issuer::{Issuer, Wait, signal_behind_puts};
 pub use limits::{LONGEST_GET, MOST_ASKED, MOST_ASKED_IN_BATCHES, MOST_UNACKNOWLEDGED, WORD_BY_WORD};
 pub use lock::OperationLock;
 pub use losses::Losses;
-pub use memory::{OutOfRange, RegisteredMemory, deliver_old, faulted};
+pub use memory::{OutOfRange, RegisteredMemory, WRONG_ARRAY, deliver_old, faulted};
 pub use numbers::{NumberHasher, NumberMap};
 pub use operation::{Amo, Position, Region, Remote, SignalUpdate, Width};
 pub use pieces::{FoundPiece, RegionPiece, RegionPieces};

@@ -100,6 +100,13 @@ impl RegisteredMemory {
         }
     }
 
+    /// The address where bytes of a peer are about to arrive without a copy. As with [`Self::put`], a PE that sees them also sees what
+    /// this thread has written before.
+    pub fn landing(&self, region: Region, offset: u64, bytes: usize) -> Result<*mut u8, OutOfRange> {
+        fence(Ordering::Release);
+        self.find(region, offset, bytes)
+    }
+
     /// The address of an aligned object.
     pub fn object(&self, region: Region, offset: u64, width: Width) -> Result<*mut u8, OutOfRange> {
         let at = self.find(region, offset, width.bytes())?;
@@ -215,8 +222,12 @@ pub fn faulted(pe: u32, fault: impl fmt::Display) -> Error {
         .because(format!(
             "the system cannot read the source of a put to PE {pe}, or write the destination of a get from it: {fault}"
         ))
-        .fix("look for an array that is shorter than its count says, or that was freed before shmem_quiet")
+        .fix(WRONG_ARRAY)
 }
+
+/// The remedy where the system or the network cannot reach the bytes of an operation.
+pub const WRONG_ARRAY: &str =
+    "look for an array that is shorter than its count says, or that was freed before shmem_quiet";
 
 /// Writes the old value of an atomic to where its caller wants it.
 ///

@@ -7,7 +7,7 @@ use std::ptr;
 use oxshmem_base::Error;
 use oxshmem_libfabric_sys as fi;
 use oxshmem_libfabric_sys::inline::*;
-use oxshmem_transport::Account;
+use oxshmem_transport::{Account, WRONG_ARRAY};
 
 use super::Endpoint;
 use crate::message::Message;
@@ -155,7 +155,7 @@ impl Endpoint {
         if slot.is_null() {
             // The entry does not tell which lane issued the put.
             if let Some((_, why)) = failed.filter(|_| !self.peers.leaving) {
-                let error = Error::new("a put has failed that the network had taken").because(why);
+                let error = Error::new("a put has failed that the network had taken").because(why).fix(WRONG_ARRAY);
                 self.broken.get_or_insert(error);
             }
             return;
