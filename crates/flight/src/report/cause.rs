@@ -1,7 +1,7 @@
 //! Why the waits of a job do not end: calls that do not fit together, circles of PEs, and PEs that are missing.
 
 use super::chains::{chain, leading_wait, own_wait, steps};
-use super::teams::{different_teams, is_team, named};
+use super::teams::{different_teams, is_of_active_set, is_team, named};
 use super::{Certainty, condition_of, latest};
 use crate::waits::{Subject, WaitEntry};
 use crate::{Activity, State, Witness};
@@ -65,21 +65,19 @@ fn circle(chain: &[u32], known: &[Witness], certainty: Certainty) -> String {
     format!("  That is a circle{unless}. {remedy}.\n")
 }
 
-/// Whether these are waits of one call by the same PEs, which name them by an active set.
+/// Whether these are waits of one call by the same PEs, which name them by an active set. A member that looks for the first one does not say
+/// which PEs these are.
 fn is_one_call_of_an_active_set(waits: &[&WaitEntry]) -> bool {
-    let meeting = |wait: &WaitEntry| match wait.subject {
-        Subject::Meeting(meeting) if is_of_active_set(&wait.call) => Some((meeting.size, meeting.members)),
+    let meeting = |wait: &&WaitEntry| match wait.subject {
+        Subject::Meeting(meeting) => Some((meeting.size, meeting.members)),
         _ => None,
     };
-    let Some(first) = waits.first().and_then(|wait| meeting(wait)) else { return false };
-    waits.iter().all(|wait| wait.call == waits[0].call && meeting(wait) == Some(first))
-}
-
-/// Whether a routine takes an active set and a pSync array.
-fn is_of_active_set(call: &str) -> bool {
-    let is_sized = |name: &str| call.strip_prefix(name).is_some_and(|rest| ["32", "64"].contains(&rest));
-    let sized = ["shmem_broadcast", "shmem_collect", "shmem_fcollect", "shmem_alltoall", "shmem_alltoalls"];
-    ["shmem_barrier", "shmem_sync"].contains(&call) || call.ends_with("_to_all") || sized.into_iter().any(is_sized)
+    let Some(first) = waits.first() else { return false };
+    let mut meetings = waits.iter().filter_map(meeting);
+    let one = meetings.next();
+    is_of_active_set(&first.call)
+        && waits.iter().all(|wait| wait.call == first.call)
+        && meetings.all(|other| Some(other) == one)
 }
 
 /// The end of the chain in words: the PE there is missing, or waits itself.

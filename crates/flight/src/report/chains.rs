@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::teams::{is_team, missing};
+use super::teams::{is_of_active_set, is_team, missing};
 use crate::Witness;
 use crate::waits::{AwaitedCollectives, Subject, TeamMeeting, WaitEntry};
 
@@ -34,6 +34,8 @@ fn needed(one: &Witness, wait: &WaitEntry, known: &[Witness]) -> Vec<u32> {
         Subject::Collectives(collectives) => {
             under_way(one, &collectives).flat_map(|(_, meeting)| missing(&meeting, one.pe, known)).collect()
         }
+        // Until an active set over several nodes has met once, its members look for the first of them.
+        Subject::Operation { peer: Some(first) } if is_of_active_set(&wait.call) => vec![first],
         Subject::Operation { .. } | Subject::Room { .. } | Subject::Variables { .. } => Vec::new(),
     }
 }
