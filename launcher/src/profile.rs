@@ -50,7 +50,7 @@ fn make_places(recording: &RecordingPlan) -> Result<(), Error> {
             .because(error)
             .fix("name a directory of your own: oshrun --profile=DIR, or --trace=FILE in such a directory")
     };
-    results::folder(folder).map_err(unwritable)?;
+    results::folder(folder).and_then(|()| results::try_path(&folder.join(REPORT))).map_err(unwritable)?;
     // The file may lie in a folder that was made for the records.
     let tried = recording.trace.as_ref().map_or(Ok(()), |file| {
         results::try_path(file).map_err(results::unwritten(file, "choose another place for --trace"))
@@ -207,6 +207,14 @@ mod tests {
         assert!(tried(None, "no/t.json").is_err() && !folder.join("t.json.records").exists());
         assert!(tried(Some("new/p"), "new/t.json").is_ok() && !folder.join("new/t.json").exists());
         assert!(tried(None, "t.json").is_ok() && folder.join("t.json.records").is_dir());
+    }
+
+    /// The job ran, kept no record and exited with 0; the reason was that the program was static.
+    #[test]
+    fn a_folder_in_which_no_file_can_be_made_is_told_before_the_job() {
+        let recording = RecordingPlan { folder: "/proc".into(), profile: true, trace: None, events: 1 };
+        let error = make_places(&recording).expect_err("nobody makes files there").to_string();
+        assert!(error.contains("/proc cannot be used for records of the job"), "{error}");
     }
 
     #[test]

@@ -102,6 +102,16 @@ fn missing(file: &Path, name: &OsStr) -> Unusable {
 fn not_in_path(name: &OsStr, here: &Path) -> Unusable {
     let error = Error::new(format!("cannot run {}", name.display())).because("no directory of PATH holds it");
     let name = name.to_string_lossy();
+    match &*name {
+        "." | ".." => return (NOT_EXECUTABLE, error.because("it is a directory")),
+        "" => {
+            return (
+                NOT_FOUND,
+                error.because("its name is empty").fix("look whether a variable in the command is set"),
+            );
+        }
+        _ => {}
+    }
     let is_here = here.join(&*name).is_file();
     if let Some(fix) = advice(Path::new(&*name)).filter(|_| is_here) {
         return (NOT_EXECUTABLE, Error::new(format!("cannot run {name}")).because("it is a source file").fix(fix));
@@ -179,6 +189,10 @@ mod tests {
             let (status, error) = resolve(path.as_os_str(), None, None).unwrap_err();
             let (begin, _) = words[1..].split_once(' ').expect("two words");
             assert!(status == NOT_EXECUTABLE && error.to_string().contains(begin), "{status} {error}");
+        }
+        for (name, code, why) in [(".", NOT_EXECUTABLE, "a directory"), ("", NOT_FOUND, "name is empty")] {
+            let (status, error) = resolve(name.as_ref(), None, Some("/no/such".as_ref())).unwrap_err();
+            assert!(status == code && error.to_string().contains(why), "{status} {error}");
         }
         // A relative folder of PATH is looked up where the PE will run, and its file is found from there.
         let found = |wdir: &Path, path: &str| resolve("tool".as_ref(), Some(wdir), Some(path.as_ref())).ok();

@@ -73,7 +73,11 @@ fn measured(oshrun: &[String], name: &'static str) -> Result<Vec<(usize, u64, f6
 fn size(oshrun: &[String]) -> Result<u32, Error> {
     let lines = run(tool_job::launcher(beside("oshrun")?).args(oshrun).args(["sh", "-c", "echo $PMI_SIZE"]))?;
     let size = lines.lines().next().and_then(|line| line.trim().parse().ok());
-    size.ok_or_else(|| Error::new("oshrun does not say how many PEs it starts").because(format!("it says {lines:?}")))
+    size.ok_or_else(|| {
+        Error::new("oshrun does not say how many PEs it starts")
+            .because(format!("it says {lines:?}"))
+            .fix("behind `--` stand options of oshrun only, and no program: -H a,b,c -N 1")
+    })
 }
 
 fn run(command: &mut Command) -> Result<String, Error> {

@@ -95,8 +95,8 @@ impl RecordedJob {
         let absent: Vec<u32> = (0..pes).filter(|pe| !present.contains(pe)).collect();
         if let Some(first) = absent.first() {
             missing.push(format!(
-                "{} of {pes} PEs have left no record, PE {first} first: their programs do not load liboxshmem.so, or their host \
-                 was lost",
+                "{} of {pes} PEs have left no record, PE {first} first: their programs do not load liboxshmem.so, or these PEs \
+                 ended before their first record, or their host was lost",
                 absent.len()
             ));
         }

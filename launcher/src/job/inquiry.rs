@@ -128,7 +128,8 @@ impl RunningJob {
     /// Prints who waits for whom.
     fn tell(&self, known: &[Witness]) {
         // Rounded, as the times of waits are.
-        let seconds = self.begun.elapsed().as_secs_f64().round();
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let seconds = if seconds < 1.0 { (10.0 * seconds).round() / 10.0 } else { seconds.round() };
         say(&format!(
             "after {seconds} s the PEs of the job do this:\n{}",
             report::picture(known, self.roster.size(), Certainty::Seen).trim_end()
