@@ -188,7 +188,21 @@ mod tests {
             "{:?}",
             refusal("SHMEM_CHECK", "9")
         );
-        assert_eq!(refusal("SHMEM_BCAST_ALGORITHM", "tree-3"), None);
+        for (family, name, is_possible) in [
+            ("BCAST", "tree-3", true),
+            ("BCAST", "tree-16", false),
+            ("BCAST", "chain-1", true),
+            ("REDUCE", "butterfly-8", true),
+            ("REDUCE", "butterfly-9", false),
+            ("BARRIER", "dissemination-64", true),
+            ("BARRIER", "dissemination-65", false),
+        ] {
+            let refusal = refusal(&format!("SHMEM_{family}_ALGORITHM"), name);
+            assert_eq!(refusal.is_none(), is_possible, "{name}");
+            assert!(
+                refusal.is_none_or(|why| why.contains(&format!("number of a {}: 2", name.split('-').next().unwrap())))
+            );
+        }
         assert!(refusal("SHMEM_BCAST_ALGO", "ring").is_some_and(|why| why.contains("scatter-gather")));
         assert!(refusal("SHMEM_TUNING", "/nowhere/table").is_some() && refusal("SHMEM_TUNING", "/dev/null").is_some());
         let variable = json!({ "name": "V", "meaning": "M", "set_by": "V", "value": "9", "refused": "it wants 0" });

@@ -304,7 +304,7 @@ impl Knob {
             Value::Word(words) => words.join(", "),
             Value::Ports => "ports, like 41000-41999".to_owned(),
             Value::Levels => "auto, off, or sizes of groups, like 4,16,64".to_owned(),
-            Value::Schedule(names) => format!("{}; a number in a name may be another one", names.join(", ")),
+            Value::Schedule(names) => algorithms::with_numbers(names),
             Value::Text => "a text".to_owned(),
             Value::Tool => "a command".to_owned(),
             Value::Ignored => "anything".to_owned(),

@@ -37,12 +37,13 @@ fn bad(call: &'static str, argument: &str, value: i64, why: String) -> ! {
 #[cold]
 fn no_slot(call: &'static str) -> ! {
     let most = state::current().and_then(|life| life.settings.teams_max);
-    let (most, whose) = most.map_or((between_nodes::slots() as u64, ""), |most| (most, " that SHMEM_TEAMS_MAX allows"));
-    errors::fail(
-        &Error::new(format!("{call}: no team can be made"))
-            .because(format!("some PE has as many live teams as it can{whose}, of {most} at most"))
-            .fix("destroy teams that are not used any more"),
-    )
+    let why = match most {
+        Some(most) => format!("some PE has as many live teams as SHMEM_TEAMS_MAX allows, which is {most}"),
+        None => format!("some PE has as many live teams and active sets as it can, {} in all", between_nodes::slots()),
+    };
+    errors::fail(&Error::new(format!("{call}: no team can be made")).because(why).fix(
+        "destroy teams that are not used any more, free pSync arrays in the heap, or let calls of a set share one array",
+    ))
 }
 
 /// Makes a team of the parent's members `PE_start + i * PE_stride`, numbered by rising world number.

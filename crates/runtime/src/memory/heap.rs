@@ -325,7 +325,7 @@ impl SymmetricHeap {
                 .fix("check how the program computes the size: it is negative, or has overflowed");
         }
         let (cap, fix) = if self.limited {
-            ("SHMEM_SYMMETRIC_SIZE", "set SHMEM_SYMMETRIC_SIZE to what each PE needs in all, or allocate less")
+            ("SHMEM_SYMMETRIC_SIZE, rounded up", "set SHMEM_SYMMETRIC_SIZE to what each PE needs, or allocate less")
         } else if job::pes_on_node() > 1 {
             ("this PE's share of its node's memory", "run fewer PEs on a node, or allocate less")
         } else {
