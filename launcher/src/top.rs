@@ -209,9 +209,10 @@ fn doing(one: &Witness) -> (String, String, String) {
                 let of = team.map_or_else(String::new, |team| format!(" of {} #{}", team.size, team.number));
                 format!("{call}{of}").trim_start().to_owned()
             }
-            Subject::Lock { after: pe } | Subject::Room { peer: pe } | Subject::Operation { peer: Some(pe) } => {
-                format!("PE {pe}")
-            }
+            Subject::Lock { after: pe }
+            | Subject::Room { peer: pe }
+            | Subject::FirstMember { pe }
+            | Subject::Operation { peer: Some(pe) } => format!("PE {pe}"),
             Subject::Variables { .. } | Subject::Operation { peer: None } => String::new(),
         };
         return (wait.call.clone(), about, wait.seconds.to_string());

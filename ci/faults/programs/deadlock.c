@@ -173,6 +173,14 @@ static void colours(void)
     shmem_team_sync(team);
 }
 
+/* The members of an active set never meet. */
+static void different_arrays(void)
+{
+    static int one, sum, work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+    static long arrays[2][SHMEM_REDUCE_SYNC_SIZE];
+    shmem_int_sum_to_all(&sum, &one, 1, 0, 0, pes, work, arrays[me == 0]);
+}
+
 /* No deadlock: the last PE reads from the others all the time, which serve it while they wait. */
 static void serve(void)
 {
@@ -194,7 +202,7 @@ int main(int argc, char **argv)
         { "root_in_lock", root_in_lock }, { "own_value", own_value },
         { "team_against_world", team_against_world }, { "two_contexts", two_contexts },
         { "finalize", finalize }, { "alone", alone }, { "threads", threads }, { "colours", colours },
-        { "serve", serve }, { "first_thread_leaves", first_thread_leaves },
+        { "serve", serve }, { "different_arrays", different_arrays }, { "first_thread_leaves", first_thread_leaves },
     };
     int provided;
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);

@@ -66,6 +66,23 @@ static void tests(void)
                 flag = 5;
 }
 
+/* The others look for the set's first PE, which waits for the last one. */
+static void comes_late_to_a_set(void)
+{
+    static int one = 1, sum, work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+    static long sync[SHMEM_REDUCE_SYNC_SIZE];
+    int pes = shmem_n_pes();
+    if (me == pes - 1) {
+        sleep(SECONDS);
+        shmem_long_p((long *)&flag, 5, 0);
+    } else if (me == 0) {
+        wait_for((long *)&flag);
+    }
+    shmem_int_sum_to_all(&sum, &one, 1, 0, 0, pes, work, sync);
+    if (sum != pes)
+        shmem_global_exit(97);
+}
+
 static void store(int number)
 {
     (void)number;
@@ -195,6 +212,7 @@ int main(int argc, char **argv)
         { "handles_a_signal_for_another", handles_a_signal_for_another },
         { "is_stopped", is_stopped }, { "is_debugged", is_debugged }, { "has_a_thread", has_a_thread },
         { "has_a_child", has_a_child }, { "has_a_descendant", has_a_descendant }, { "reads", reads },
+        { "comes_late_to_a_set", comes_late_to_a_set },
     };
     int provided;
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);

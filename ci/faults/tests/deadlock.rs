@@ -139,6 +139,13 @@ fn fault_D14_a_team_of_a_list_of_pes_names_who_is_missing() {
     reported("colours", 4, &["in shmem_team_sync of all PEs", "without PE 2", "PE 2: in shmem_wait_until"]);
 }
 
+/// Between nodes the report did not come before the set had met once.
+#[test]
+fn fault_D14_an_active_set_has_different_arrays() {
+    let words = ["PE 1: in shmem_int_sum_to_all", "PE 0 waits in shmem_int_sum_to_all for PE", "by their pSync array"];
+    reported("different_arrays", 3, &words);
+}
+
 #[test]
 fn fault_D15_every_network_carries_the_questions() {
     let jobs = ["tcp", "ofi:tcp", "ucx:tcp"].map(|transport| ("-n 4 --nodes 2", transport));
@@ -150,6 +157,7 @@ fn fault_D15_every_network_carries_the_questions() {
     };
     let jobs: Vec<_> = jobs.into_iter().filter(available).collect();
     all_reported("two_contexts", &jobs, &["all 4 PEs of the job wait"]);
+    all_reported("different_arrays", &jobs, &["all 4 PEs of the job wait"]);
 }
 
 #[test]
@@ -205,7 +213,8 @@ fn fault_D17_long_waits_that_end_are_not_reported() {
     if has_program("gdb") {
         names.push("is_debugged");
     }
-    let across = ["sleeps", "has_a_child", "handles_a_signal", "tests"].map(|name| ("-n 3 --nodes 3", name));
+    let across = ["sleeps", "has_a_child", "handles_a_signal", "tests", "comes_late_to_a_set"]
+        .map(|name| ("-n 3 --nodes 3", name));
     let jobs: Vec<_> = names.into_iter().map(|name| ("-n 2", name)).chain(across).collect();
     in_parallel(jobs.len(), &jobs, |(options, name)| {
         let job = Job::new(options).env("SHMEM_TRANSPORT", "tcp").env("SHMEM_DEADLOCK", "abort").limit(LIMIT);

@@ -141,6 +141,7 @@ fn describe(wait: &WaitEntry, pe: u32, known: &[Witness], pes: u32, network: &st
         Subject::Operation { peer: None } => String::new(),
         Subject::Operation { peer: Some(peer) } => format!(" for PE {peer}"),
         Subject::Room { peer } => format!(" for room to send to PE {peer} over {network}"),
+        Subject::FirstMember { pe } => format!(" for PE {pe}, the first of the PEs that meet"),
         Subject::Lock { after } => {
             let object = wait.object.as_ref().map_or_else(String::new, |object| format!(" ({object})"));
             format!(" of the lock at {address:#x}{object}, behind PE {after}")

@@ -188,7 +188,16 @@ fn check_long_wait(
         errors::not_initialised(reason.call);
     }
     job::end_if_orphaned();
-    if end_if_peer_is_missing(reason, ready) || watch.look(own, || reason.describe(), waited, ready) {
+    if end_if_peer_is_missing(reason, ready) {
+        return true;
+    }
+    let mut counted = || {
+        if let Needs::FirstMember(_, whole) = reason.needs {
+            whole.set(true);
+        }
+        ready()
+    };
+    if watch.look(own, || reason.describe(), waited, &mut counted) {
         return true;
     }
     intruder::look_for(reason.call, own);
@@ -324,6 +333,7 @@ impl Reason<'_> {
             Needs::Anyone => Subject::Operation { peer: None },
             Needs::One(pe) => Subject::Operation { peer: Some(pe) },
             Needs::Room(pe) => Subject::Room { peer: pe },
+            Needs::FirstMember(pe, _) => Subject::FirstMember { pe },
             Needs::Lock(pe) => Subject::Lock { after: pe },
             Needs::All(circle) => Subject::Meeting(circle.meeting()),
             Needs::Variables(count, wanted) => Subject::Variables { count, wanted, seen: 0 },

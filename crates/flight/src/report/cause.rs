@@ -1,7 +1,7 @@
 //! Why the waits of a job do not end: calls that do not fit together, circles of PEs, and PEs that are missing.
 
 use super::chains::{chain, leading_wait, own_wait, steps};
-use super::teams::{different_teams, is_of_active_set, is_team, named};
+use super::teams::{different_teams, is_team, named};
 use super::{Certainty, condition_of, latest};
 use crate::waits::{Subject, WaitEntry};
 use crate::{Activity, State, Witness};
@@ -80,6 +80,13 @@ fn is_one_call_of_an_active_set(waits: &[&WaitEntry]) -> bool {
         && meetings.all(|other| Some(other) == one)
 }
 
+/// Whether a routine takes an active set and a pSync array.
+fn is_of_active_set(call: &str) -> bool {
+    let is_sized = |name: &str| call.strip_prefix(name).is_some_and(|rest| ["32", "64"].contains(&rest));
+    let sized = ["shmem_broadcast", "shmem_collect", "shmem_fcollect", "shmem_alltoall", "shmem_alltoalls"];
+    ["shmem_barrier", "shmem_sync"].contains(&call) || call.ends_with("_to_all") || sized.into_iter().any(is_sized)
+}
+
 /// The end of the chain in words: the PE there is missing, or waits itself.
 fn end_of_chain(end: Option<u32>, known: &[Witness], unknown: usize, certainty: Certainty) -> String {
     let last = known.iter().find(|one| end.is_none_or(|end| one.pe == end));
@@ -88,7 +95,7 @@ fn end_of_chain(end: Option<u32>, known: &[Witness], unknown: usize, certainty: 
     }
     match last.and_then(own_wait).map(|wait| wait.subject) {
         Some(Subject::Variables { .. }) => unchanged(known, unknown, certainty),
-        Some(Subject::Meeting(_) | Subject::Collectives(_)) => {
+        Some(Subject::Meeting(_) | Subject::Collectives(_) | Subject::FirstMember { .. }) => {
             "  Let all members of a team make the same collective calls in the same order.\n".into()
         }
         // Nothing is known that the program could do better.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::teams::{is_of_active_set, is_team, missing};
+use super::teams::{is_team, missing};
 use crate::Witness;
 use crate::waits::{AwaitedCollectives, Subject, TeamMeeting, WaitEntry};
 
@@ -29,13 +29,11 @@ fn under_way<'a>(
 /// The PEs that must act for one of a PE's waits to end, as far as they can be named.
 fn needed(one: &Witness, wait: &WaitEntry, known: &[Witness]) -> Vec<u32> {
     match wait.subject {
-        Subject::Lock { after } => vec![after],
+        Subject::Lock { after: pe } | Subject::FirstMember { pe } => vec![pe],
         Subject::Meeting(meeting) => missing(&meeting, one.pe, known),
         Subject::Collectives(collectives) => {
             under_way(one, &collectives).flat_map(|(_, meeting)| missing(&meeting, one.pe, known)).collect()
         }
-        // Until an active set over several nodes has met once, its members look for the first of them.
-        Subject::Operation { peer: Some(first) } if is_of_active_set(&wait.call) => vec![first],
         Subject::Operation { .. } | Subject::Room { .. } | Subject::Variables { .. } => Vec::new(),
     }
 }

@@ -92,10 +92,3 @@ pub(super) fn different_teams(known: &[Witness]) -> Option<[(u32, Vec<u32>); 2]>
         Some([(*one, members(here)?), (*other, members(there)?)])
     })
 }
-
-/// Whether a routine takes an active set and a pSync array.
-pub(super) fn is_of_active_set(call: &str) -> bool {
-    let is_sized = |name: &str| call.strip_prefix(name).is_some_and(|rest| ["32", "64"].contains(&rest));
-    let sized = ["shmem_broadcast", "shmem_collect", "shmem_fcollect", "shmem_alltoall", "shmem_alltoalls"];
-    ["shmem_barrier", "shmem_sync"].contains(&call) || call.ends_with("_to_all") || sized.into_iter().any(is_sized)
-}

@@ -93,8 +93,8 @@ fn fault_D1_the_cause_is_a_circle_a_wait_that_others_wait_for_or_different_calls
         let text = cause(&own_arrays, Certainty::Proven);
         assert!(text.contains("That is a circle") && text.contains(remedy), "{text}");
     }
-    let looks_for = |first: u32| Subject::Operation { peer: Some(first) };
-    let before_the_first = [waits(0, "shmem_sync", meeting(1, 1, 2)), waits(1, "shmem_sync", looks_for(0))];
+    let first = Subject::FirstMember { pe: 0 };
+    let before_the_first = [waits(0, "shmem_sync", meeting(1, 1, 2)), waits(1, "shmem_sync", first)];
     let text = cause(&before_the_first, Certainty::Seen);
     assert!(text.contains("That is a circle") && text.contains("the same one"), "{text}");
     let text = picture(&opposite, 2, Certainty::Seen);

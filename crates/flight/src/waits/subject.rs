@@ -27,6 +27,11 @@ pub enum Subject {
         /// World number of the PE that must act.
         after: u32,
     },
+    /// The first of the PEs that meet without a team. It gives their meeting a place, and has not come.
+    FirstMember {
+        /// World number of that PE.
+        pe: u32,
+    },
     /// The members of a team.
     Meeting(TeamMeeting),
     /// Collectives that have returned at once and are not over.
@@ -164,6 +169,7 @@ impl Subject {
             Self::Operation { peer } => words[..2].copy_from_slice(&[0, peer.map_or(u64::MAX, u64::from)]),
             Self::Lock { after } => words[..2].copy_from_slice(&[1, after.into()]),
             Self::Room { peer } => words[..2].copy_from_slice(&[6, peer.into()]),
+            Self::FirstMember { pe } => words[..2].copy_from_slice(&[7, pe.into()]),
             Self::Variables { count, wanted: Comparand { comparison, bytes, signed, value }, seen } => {
                 let [comparison, bytes, signed] = [comparison, bytes, signed.into()].map(u64::from);
                 words[..7].copy_from_slice(&[2, count, comparison, bytes, signed, value, seen]);
@@ -198,6 +204,7 @@ impl Subject {
                 team: (kind == 4).then(meeting),
             }),
             6 => Self::Room { peer: a as u32 },
+            7 => Self::FirstMember { pe: a as u32 },
             _ => Self::Operation { peer: u32::try_from(a).ok() },
         }
     }

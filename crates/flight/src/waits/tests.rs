@@ -75,6 +75,7 @@ fn a_subject_comes_back_from_its_words() {
         Subject::Operation { peer: Some(3) },
         Subject::Lock { after: 12 },
         Subject::Room { peer: 70_000 },
+        Subject::FirstMember { pe: 70_001 },
         Subject::Variables { count: 4, wanted, seen: 77 },
         meeting(Named::Triplet { start: 6, stride: -2 }),
         meeting(Named::Set([1, 2, 3, 1 << 63])),

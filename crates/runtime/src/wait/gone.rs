@@ -7,13 +7,19 @@ use crate::start::{job, state};
 
 /// A PE among those that a wait needs which has ended without finalize.
 pub(super) fn among(needs: Needs<'_>) -> Option<u32> {
-    let first = if let Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) = needs { job::window_of(pe) } else { None };
+    let first = if let Needs::One(pe) | Needs::Room(pe) | Needs::FirstMember(pe, _) | Needs::Lock(pe) = needs {
+        job::window_of(pe)
+    } else {
+        None
+    };
     if let Some(life) = state::current() {
         life.windows.roll().call(first);
     }
     match needs {
         Needs::Anyone | Needs::Variables(..) | Needs::Collectives(Collectives::All(None)) => last_to_go(),
-        Needs::One(pe) | Needs::Room(pe) | Needs::Lock(pe) => first_gone(std::iter::once(pe)),
+        Needs::One(pe) | Needs::Room(pe) | Needs::FirstMember(pe, _) | Needs::Lock(pe) => {
+            first_gone(std::iter::once(pe))
+        }
         Needs::All(circle)
         | Needs::Collectives(
             Collectives::All(Some(circle)) | Collectives::Of(circle, _) | Collectives::One(circle, ..),

@@ -1,12 +1,14 @@
 //! The conditions of waits: which PEs must act, and on what a wait looks.
 
+use core::cell::Cell;
+
 use oxshmem_flight::waits::{Comparand, TeamMeeting};
 
 /// The conditions of a wait: it ends with a message when that PE is gone, and is reported when it can never end.
 ///
-/// A look of the kinds from [`Needs::Lock`] on consists of loads that change nothing, of memory that only stores of PEs change. So
-/// a look in vain proves that the wait was not over then, which is what [`crate::diagnosis::deadlock`] builds on. What is suspended
-/// may be moved on by a look of any kind, and counts its own changes.
+/// A look of the kinds from [`Needs::FirstMember`] on consists of loads and gets that change nothing, of memory that only stores of PEs
+/// change. So a look in vain proves that the wait was not over then, which is what [`crate::diagnosis::deadlock`] builds on. What is
+/// suspended may be moved on by a look of any kind, and counts its own changes.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs<'a> {
     /// Any PE may end the wait. A look may do more than look.
@@ -15,6 +17,9 @@ pub(crate) enum Needs<'a> {
     One(u32),
     /// World number of a PE to which there is no room to send. A look may do more than look.
     Room(u32),
+    /// World number of the first of the PEs that meet, which must give the meeting a place. The mark demands that the next look is not left
+    /// out.
+    FirstMember(u32, &'a Cell<bool>),
     /// World number of the PE that must release a lock.
     Lock(u32),
     /// All these must act.

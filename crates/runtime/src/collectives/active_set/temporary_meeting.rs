@@ -19,6 +19,10 @@
 //! no member counts in at the first member any more. The last member that counts itself out knows that all have left the slot. It writes
 //! the next turn before it takes the name away: the next first member, which needs an entry without a name, reads that turn.
 //!
+//! **Why a look in vain of another member proves that the first one has not come** (`Needs::FirstMember`). Such a look gets names, and
+//! changes nothing but the count of those that have come, once. The first member alone looks at that count, in a wait without which no
+//! deadlock is certain.
+//!
 //! [`steps`] has the operations of a member in their order. The model beside it takes all their orders among a few members, where entries
 //! are as few as they can be.
 
@@ -26,6 +30,7 @@
 mod model;
 mod steps;
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU64 as Word, Ordering::AcqRel, Ordering::Acquire};
 use std::collections::HashMap;
 
@@ -77,13 +82,15 @@ impl TemporaryMeeting {
     /// Comes to the pair's next meeting.
     pub(super) fn enter(call: &'static str, key: &Key, members: Members, my: u32) -> Box<Self> {
         let (name, first) = (key.name(next_time(key)), members.world(0));
+        let whole = Cell::new(false);
         let (mut member, needs) = match my {
             0 => (ArrivingMember::first(name, u64::from(key.size) - 1), Needs::Anyone),
-            _ => (ArrivingMember::other(name), Needs::One(first)),
+            _ => (ArrivingMember::other(name), Needs::FirstMember(first, &whole)),
         };
         let (mut tables, mut looks) = (RemoteTables { call, first }, RareLooks::default());
         let (index, turn) = wait::until(reason(call, needs), None, || {
-            if !looks.take_look(tables.near(WhichTable::Slots).is_none()) {
+            let is_far = tables.near(WhichTable::Slots).is_none() && !whole.take();
+            if !looks.take_look(is_far) {
                 return None;
             }
             member.look(&mut tables)

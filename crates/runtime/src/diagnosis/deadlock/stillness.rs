@@ -23,8 +23,8 @@
 //! 2. The second reading began after T, and between it and the third each participant has grown by its stride. So each waiter
 //!    has looked in vain after T.
 //! 3. Suppose that waits end after T, and take the first. Memory has not changed between T and that end, because no other thread has
-//!    left a wait. The waiter's look in vain after T and its last look saw the same memory, and looks of these waits are loads only. So
-//!    the last look was in vain as well, which contradicts the end of the wait.
+//!    left a wait. The waiter's look in vain after T and its last look saw the same memory, and looks of these waits are loads and gets
+//!    only. So the last look was in vain as well, which contradicts the end of the wait.
 //!
 //! No wait of the job ends any more. The argument needs no clock, and no bound on how long a thread may be interrupted: a thread
 //! that does not run does not look.
