@@ -9,9 +9,9 @@
 #![forbid(unsafe_code)]
 
 mod claim;
+pub mod ended_notice;
 mod fields;
 mod find;
-pub mod gone;
 mod job;
 mod library;
 mod manager;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 use std::time::{Duration, Instant};
 
 use oxshmem_base::Error;
-use oxshmem_bootstrap::{Membership, gone};
+use oxshmem_bootstrap::{Membership, ended_notice};
 use oxshmem_os::process;
 use oxshmem_transport::{AmoDomain, Capabilities, Fabric, Features, Lane, LaneOptions, Region, Segment, TakesTurns};
 use parking_lot::Mutex;
@@ -264,7 +264,7 @@ pub(crate) fn gone_among(job: &Membership, mut pes: impl Iterator<Item = u32>) -
     // Usually none is. Finding that takes two questions: which PEs have said so themselves, and which the launcher knows to
     // have ended.
     let is_there = |pe: Option<u32>, key: &str| job.get(pe.unwrap_or(0), key).is_ok();
-    let ways: [fn(Option<u32>) -> String; 2] = [gone_key, gone::key];
+    let ways: [fn(Option<u32>) -> String; 2] = [gone_key, ended_notice::key];
     let ways = ways.map(|key| is_there(None, &key(None)).then_some(key));
     pes.find(|&pe| ways.iter().flatten().any(|key| is_there(Some(pe), &key(Some(pe)))))
 }

@@ -1,4 +1,4 @@
-//! The right to an attempt at a connection, which few links have at a time (`proto::attempts`).
+//! The right to an attempt at a connection, which few links have at a time (`proto::attempt_queue`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use crate::proto::attempts::AttemptQueue;
+use crate::proto::attempt_queue::AttemptQueue;
 
 /// The attempts of this PE.
 #[derive(Clone)]

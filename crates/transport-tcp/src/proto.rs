@@ -39,7 +39,7 @@
 //! - **The end.** [`Session::leave`] comes once, and nothing is pushed behind it. A connection that begins later says it again.
 
 pub mod admission;
-pub mod attempts;
+pub mod attempt_queue;
 pub mod codec;
 pub mod frame;
 pub mod fuzz;

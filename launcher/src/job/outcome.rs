@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use oxshmem_bootstrap::gone;
+use oxshmem_bootstrap::ended_notice;
 use oxshmem_os::sockets;
 use tokio::time::Instant;
 
@@ -154,7 +154,7 @@ impl RunningJob {
                     self.agenda.set(Due::Note, Instant::now() + NOTE_AFTER);
                 }
                 // PEs of its node see that by themselves. A PE that needs it ends the job; perhaps none does.
-                self.subtree.obey(AgentOrder::Fenced { values: gone::values(pe), last: false });
+                self.subtree.obey(AgentOrder::Fenced { values: ended_notice::values(pe), last: false });
             }
             _ => {}
         }
