@@ -311,7 +311,19 @@ fn has_input(arguments: &[OsString]) -> bool {
 }
 
 /// Options of the compiler that leave no room for a link of a program at the end.
-const STOPS: [&str; 6] = ["-c", "-E", "-S", "-M", "-MM", "-fsyntax-only"];
+const STOPS: [&str; 11] = [
+    "-c",
+    "-E",
+    "-S",
+    "-M",
+    "-MM",
+    "-fsyntax-only",
+    "--compile",
+    "--preprocess",
+    "--assemble",
+    "--precompile",
+    "--analyze",
+];
 
 /// Whether the arguments end in a link of a program. Headers alone are compiled; with a library they would be linked.
 fn is_link(arguments: &[OsString]) -> bool {

@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use again::own_words;
 use oxshmem::Comparison::{AtLeast, Is, Not};
-use oxshmem::{Atomic, Complex, ErrorKind, Lock, Signal, Update, World, plain, symmetric};
+use oxshmem::{Atomic, Complex, ErrorKind, Lock, Signal, Symmetric, Update, World, plain, symmetric};
 use worlds::{everywhere, processes};
 
 symmetric! {
     static NUMBER: u64 = 7;
     static TABLE: [i32; 6] = [0; 6];
     static TURNS: Atomic<u32> = Atomic::new(0);
+    static NOTHING: [[u8; 0]; 5] = [[]; 5];
     static DOOR: Lock = Lock::new();
 }
 
@@ -42,6 +43,18 @@ fn right(world: &World) -> usize {
 
 fn left(world: &World) -> usize {
     (world.my_pe() + world.n_pes() - 1) % world.n_pes()
+}
+
+/// Blocks of no bytes to another node were divided by their length.
+#[test]
+fn values_without_bytes_are_moved_with_strides() {
+    oxshmem::test::processes_on(2, 2, |world| {
+        let (nothing, mut own): (&Symmetric<[[u8; 0]]>, _) = (&NOTHING, [[]; 5]);
+        nothing.put_strided(1, &own, 2, right(world));
+        nothing.put_blocks(2, 2, &own, 3, right(world));
+        nothing.get_strided(1, &mut own, 2, right(world));
+        nothing.get_blocks(2, 2, &mut own, 3, right(world));
+    });
 }
 
 #[test]

@@ -64,6 +64,13 @@ fn a_comma_in_the_prefix_does_not_end_the_path_of_the_library() {
 }
 
 #[test]
+fn long_names_of_options_that_stop_before_the_link_are_known() {
+    for option in ["--compile", "--preprocess", "--assemble", "--analyze"] {
+        assert_eq!(acts("oshcc", &format!("{option} a.c")), format!("cc {option} a.c -I/opt/osh/include"));
+    }
+}
+
+#[test]
 fn the_fortran_module_is_linked_before_the_library() {
     let here = |path: &Path| path == Path::new("/opt/osh/lib/liboxshmem_f08.a");
     let libraries = |name| {

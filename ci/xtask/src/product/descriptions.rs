@@ -42,11 +42,11 @@ pub(crate) fn install(prefix: &Path, libdir: &Path) -> Outcome {
 }
 
 /// The libraries that a program with the archive names. The one that unwinds is not among them: compilers add it, from an archive for a
-/// program that is static in all (`-static`), where `-lgcc_s` does not exist. The first words are for such a program; elsewhere they have
-/// no effect on `fork`.
+/// program that is static in all (`-static`), where `-lgcc_s` does not exist. The last words are for such a program; elsewhere they have
+/// no effect on `fork`. pkgconf does not escape a blank in a path right before a word with a comma, so they do not stand behind the archive.
 fn beside_archive() -> Vec<&'static str> {
     let libraries = SYSTEM.iter().copied().filter(|library| *library != "-lgcc_s");
-    [FORKS].into_iter().chain(libraries).collect()
+    libraries.chain([FORKS]).collect()
 }
 
 /// From a folder that lies `below` folders below `libdir` to the prefix.

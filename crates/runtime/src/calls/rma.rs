@@ -212,7 +212,7 @@ pub unsafe fn ibput<V: Via, T>(
     nblocks: usize,
     pe: c_int,
 ) {
-    if nblocks == 0 || bsize == 0 {
+    if nblocks == 0 || bsize == 0 || size_of::<T>() == 0 {
         return;
     }
     if let Some(elements) = length::joined(dst, sst, bsize, nblocks) {
@@ -275,7 +275,7 @@ pub unsafe fn ibget<V: Via, T>(
     nblocks: usize,
     pe: c_int,
 ) {
-    if nblocks == 0 || bsize == 0 {
+    if nblocks == 0 || bsize == 0 || size_of::<T>() == 0 {
         return;
     }
     if let Some(elements) = length::joined(dst, sst, bsize, nblocks) {
