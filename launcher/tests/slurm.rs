@@ -37,8 +37,13 @@ fn a_slurm_allocation_is_used() {
     };
     assert_eq!(part("places"), ["n1 0", "n1 1", "n2 2", "n2 3"], "{}", ended.stderr);
     assert_eq!(part("labels"), ["0", "1", "2", "3"], "{}", ended.stderr);
-    assert_eq!(part("values"), ["PE 0 exchanged", "PE 1 exchanged", "PE 2 exchanged", "PE 3 exchanged"]);
-    assert_eq!(part("one host"), ["n2", "n2"]);
+    assert_eq!(
+        part("values"),
+        ["PE 0 exchanged", "PE 1 exchanged", "PE 2 exchanged", "PE 3 exchanged"],
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(part("one host"), ["n2", "n2"], "{}", ended.stderr);
     let failure = part("failure");
     assert!(failure[0].starts_with("oshrun: PE 3 (n2, pid ") && failure[0].ends_with("exit 5"), "{failure:?}");
     assert_eq!(failure.last(), Some(&"status 5"));
