@@ -7,7 +7,8 @@ use std::path::Path;
 use oxshmem_faults::{Complaint, FOUND, Job, expect_no_complaints, program_with};
 
 /// Cases for which PEs must reach each other's memory by a pointer.
-const ONE_NODE: [&str; 4] = ["lock_of_the_language", "flag_of_the_language", "flag_of_two_words", "flags_in_one_word"];
+const ONE_NODE: [&str; 5] =
+    ["lock_of_the_language", "flag_of_the_language", "flag_of_two_words", "flags_in_one_word", "load_without_order"];
 
 /// Words that the reports of some cases must have.
 const WORDS: &[(&str, &[&str])] = &[
@@ -64,6 +65,11 @@ fn requests_counters_and_varying_blocks() {
 #[test]
 fn orders_of_one_thread_for_each_pe() {
     all_cases("orders.c", &[]);
+}
+
+#[test]
+fn words_that_pes_wait_for() {
+    all_cases("words.c", &[]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ void race_is_another(void) { view.reach = &nowhere; }
 
 /* Parts of keys and places: crates/race/src/access.rs, and a test there of what is used here. A store differs from a load by one bit of
    its kind, which is 0; the strand and its column lie above the kind. */
-enum { KIND = 8, STRAND = 15, CALL = 40 };
+enum { KIND = 8, STRAND = 15, HEARD = 6, CALL = 40 };
 #define A_STORE ((uint64_t)1 << KIND)
 #define A_KIND 0x7f
 /* In the second place: a PE changes the cell, or its back half remembers accesses, too. */
@@ -22,10 +22,15 @@ enum { KIND = 8, STRAND = 15, CALL = 40 };
 
 static inline uint64_t word(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 
-/* Whether an access needs no order with what a slot has: nothing, one of the strand's program, or a read beside a read. */
+/* Whether a slot has data whose signal the strand has heard. The column of its program is 0. */
+static inline int is_heard(uint64_t key, uint32_t low) { return (uint32_t)key >> STRAND == (low >> STRAND | HEARD); }
+
+/* Whether an access needs no order with what a slot has: nothing, one of the strand's program, data that has come to it, or a read beside a
+   read. */
 static inline int is_free(uint64_t key, uint32_t low, int kind)
 {
-    return key == 0 || ((uint32_t)key ^ low) >> STRAND == 0 || (kind == RACE_READ && (key >> KIND & A_KIND) == 0);
+    return key == 0 || ((uint32_t)key ^ low) >> STRAND == 0 || (kind == RACE_READ && (key >> KIND & A_KIND) == 0) ||
+           is_heard(key, low);
 }
 
 /* The program's store comes after the key that was put for it: a strand that has awaited its value looks for the key. Processors that keep
@@ -98,8 +103,8 @@ static inline __attribute__((always_inline)) int is_there(const struct race_half
     return ((word(&cell->slots[0].key) ^ key) & compared) == 0 || ((word(&cell->slots[1].key) ^ key) & compared) == 0;
 }
 
-/* Remembers an access to bytes of one cell if an earlier one is there with others that need no order, or if nothing is and it has the whole
-   cell. The detector learns nothing from it then: an access without an order finds it in the cell. Of two strands that touch the same bytes
+/* Remembers an access to bytes of one cell if an earlier one is there with others that need no order, or if nothing is, or data in the
+   second slot that has come to the strand, and it has the whole cell. The detector learns nothing from it then: an access without an order finds it in the cell. Of two strands that touch the same bytes
    at the very same time without an order one may be missed. Calls nothing, and takes no lock, which a handler of a signal might want. */
 static inline __attribute__((always_inline)) int is_renewed(struct race_half *cell, uint64_t key, size_t len, int kind, const void *pc)
 {
@@ -112,8 +117,8 @@ static inline __attribute__((always_inline)) int is_renewed(struct race_half *ce
     if ((uint32_t)second == low)
         return is_free(first, low, kind) && word(&cell->slots[1].place) == place_of(kind, pc) &&
                is_replaced(&cell->slots[1].key, second, key, len, kind);
-    /* Into an empty cell, where the detector puts the first access too. It finds out itself who has called the module. */
-    if (len < 8 || first || second || word(&cell->slots[1].place) & FLAGS ||
+    /* Where the detector puts the first access too. It finds out itself who has called the module. */
+    if (len < 8 || first || (second && !is_heard(second, low)) || word(&cell->slots[1].place) & FLAGS ||
         (uintptr_t)pc - view.reach->module < view.reach->module_len)
         return 0;
     __atomic_store_n(&cell->slots[0].place, place_of(kind, pc), __ATOMIC_RELAXED);
@@ -250,11 +255,16 @@ COPY(__tsan_memcpy, memcpy)
 COPY(__tsan_memmove, memmove)
 FILL(__tsan_memset)
 
-/* Atomics of the language are done in the strongest order. On symmetric memory they are atomics like the library's, elsewhere they
-   order threads as their order says. A relaxed load orders with a fence after it, a relaxed store with a fence before it. */
+/* Atomics of the language are done in the strongest order, and order strands as their order says: in symmetric memory those of all PEs,
+   elsewhere the threads of the PE. A relaxed load orders with a fence after it, a relaxed store with a fence before it. In symmetric memory
+   a store tells others whatever its order, because shmem_fence and shmem_quiet order stores, too. */
 enum { RECENT = 8 };
+struct relaxed_load {
+    uintptr_t address;
+    size_t len;
+};
 static _Thread_local struct {
-    uintptr_t loads[RECENT];
+    struct relaxed_load loads[RECENT];
     unsigned next;
     int released;
 } fences;
@@ -264,70 +274,71 @@ static int takes(int order) { return order == __ATOMIC_CONSUME || order == __ATO
 /* The order of a comparison that has failed: that of the failure, and not a weaker one than that of success. */
 static int either(int order, int failure) { return takes(failure) ? failure : order; }
 
+/* The thread comes after what the value tells that it has loaded. */
+static void learn(struct relaxed_load load)
+{
+    if (is_watched(load.address))
+        race_atomic_done(load.address, load.len);
+    else if (load.address && race_tells())
+        race_acquire(load.address);
+}
+
 /* A relaxed load: a fence that comes may order what it has seen. One that would be forgotten for it counts as ordered at once. */
-static void loads_relaxed(uintptr_t address)
+static void loads_relaxed(struct relaxed_load load)
 {
     for (unsigned i = 0; i < RECENT; i++)
-        if (fences.loads[i] == address)
+        if (fences.loads[i].address == load.address && fences.loads[i].len == load.len)
             return;
-    uintptr_t *oldest = &fences.loads[fences.next++ % RECENT];
-    if (*oldest)
-        race_acquire(*oldest);
-    *oldest = address;
+    struct relaxed_load *oldest = &fences.loads[fences.next++ % RECENT];
+    learn(*oldest);
+    *oldest = load;
 }
 
 /* What an atomic does. */
 enum { LOADS = 1, STORES = 2 };
 
-static inline int begin(volatile const void *address, size_t len, int does, int order, const void *pc)
+static inline void begin(volatile const void *address, size_t len, int does, int order, const void *pc)
 {
-    if (is_watched((uintptr_t)address)) {
+    if (is_watched((uintptr_t)address))
         race_atomic((uintptr_t)address, len, does & STORES, pc);
-        return 1;
-    }
-    if (does & STORES && race_tells() && gives(order))
+    else if (does & STORES && race_tells() && gives(order))
         race_release((uintptr_t)address);
-    return 0;
 }
 
-static inline void end(int watched, volatile const void *address, size_t len, int does, int order)
+static inline void end(volatile const void *address, size_t len, int order)
 {
-    if (watched) {
-        if (does & LOADS)
-            race_atomic_done((uintptr_t)address, len);
-    } else if (does & LOADS && race_tells()) {
-        if (takes(order))
-            race_acquire((uintptr_t)address);
-        else
-            loads_relaxed((uintptr_t)address);
-    }
+    struct relaxed_load load = {.address = (uintptr_t)address, .len = len};
+    if (takes(order))
+        learn(load);
+    else if (is_watched(load.address) || race_tells())
+        loads_relaxed(load);
 }
 
 #define FETCH(bits, type, name, builtin)                                                                               \
     type __tsan_atomic##bits##_##name(volatile type *at, type value, int order);                                       \
     type __tsan_atomic##bits##_##name(volatile type *at, type value, int order)                                        \
     {                                                                                                                  \
-        int watched = begin(at, sizeof *at, LOADS | STORES, order, PC);                                              \
+        begin(at, sizeof *at, LOADS | STORES, order, PC);                                              \
         type old = builtin(at, value, __ATOMIC_SEQ_CST);                                                               \
-        end(watched, at, sizeof *at, LOADS | STORES, order);                                                                                  \
+        end(at, sizeof *at, order);                                                                                  \
         return old;                                                                                                    \
     }
 #define COMPARE(bits, type, with, name)                                                                                      \
     int __tsan_atomic##bits##_##name(volatile type *at, type *expected, type value, int order, int failure);           \
     int __tsan_atomic##bits##_##name(volatile type *at, type *expected, type value, int order, int failure)            \
     {                                                                                                                  \
-        int watched = begin(at, sizeof *at, LOADS | STORES, order, PC);                                                                    \
+        begin(at, sizeof *at, LOADS | STORES, order, PC);                                                                    \
         int done = with##_compare_exchange_n(at, expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
-        end(watched, at, sizeof *at, LOADS | STORES, done ? order : either(order, failure));                           \
+        end(at, sizeof *at, done ? order : either(order, failure));                           \
         return done;                                                                                                   \
     }
 #define ATOMIC(bits, type, with)                                                                                             \
     type __tsan_atomic##bits##_load(const volatile type *at, int order);                                               \
     type __tsan_atomic##bits##_load(const volatile type *at, int order)                                                \
     {                                                                                                                  \
-        int watched = begin(at, sizeof *at, LOADS, order, PC);                                                                    \
+        begin(at, sizeof *at, LOADS, order, PC);                                                                    \
         type value = with##_load_n(at, __ATOMIC_SEQ_CST);                                                              \
-        end(watched, at, sizeof *at, LOADS, order);                                                                    \
+        end(at, sizeof *at, order);                                                                    \
         return value;                                                                                                  \
     }                                                                                                                  \
     void __tsan_atomic##bits##_store(volatile type *at, type value, int order);                                        \
@@ -348,9 +359,9 @@ static inline void end(int watched, volatile const void *address, size_t len, in
     type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type old, type value, int order, int failure);  \
     type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type old, type value, int order, int failure)   \
     {                                                                                                                  \
-        int watched = begin(at, sizeof *at, LOADS | STORES, order, PC);                                                                    \
+        begin(at, sizeof *at, LOADS | STORES, order, PC);                                                                    \
         int done = with##_compare_exchange_n(at, &old, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                  \
-        end(watched, at, sizeof *at, LOADS | STORES, done ? order : either(order, failure));                           \
+        end(at, sizeof *at, done ? order : either(order, failure));                           \
         return old;                                                                                                    \
     }
 
@@ -412,9 +423,8 @@ void __tsan_atomic_thread_fence(int order)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (order >= __ATOMIC_RELEASE)
         fences.released = 1;
-    for (unsigned i = 0; i < RECENT && takes(order) && race_tells(); i++)
-        if (fences.loads[i])
-            race_acquire(fences.loads[i]);
+    for (unsigned i = 0; i < RECENT && takes(order); i++)
+        learn(fences.loads[i]);
 }
 void __tsan_atomic_signal_fence(int order);
 void __tsan_atomic_signal_fence(int order)

@@ -191,9 +191,7 @@ hook! {
     fn race_atomic(address: usize, len: usize, updates: c_int, pc: *const c_void) |node, strand| {
         if let Some(place) = node.resolve(address) {
             let site = site(node, pc, if updates != 0 { STORE } else { LOAD });
-            let of = AtomicType::Language(len as u8);
-            let call = FetchedAtomic { stream: Stream::Default, of, updates: updates != 0, nonblocking: false };
-            say(node, strand.fetch(call, place, len, site));
+            say(node, strand.atomic(place, len, updates != 0, site));
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use oxshmem_race::cell::{CellHalf, ShadowPart};
 use oxshmem_race::clock::ClockShape;
-use oxshmem_race::memory::{BUCKETS, PAIRS, bucket_words};
-use oxshmem_race::{SharedState, SignalList};
+use oxshmem_race::memory::PAIRS;
+use oxshmem_race::{PublishedClocks, PublishedLengths, SharedState, SignalList, WordSet};
 
 /// The bytes of a cell, which stands for 8. Those of its back half are touched where more than two accesses are remembered.
 pub(crate) const CELL: usize = 2 * size_of::<CellHalf>();
@@ -16,7 +16,12 @@ pub(crate) struct SharedLayout {
     heap_cells: usize,
     static_cells: usize,
     clocks: usize,
-    buckets: usize,
+    published: PublishedLengths,
+    locks: usize,
+    sets: usize,
+    firsts: usize,
+    rests: usize,
+    lost: usize,
     pairs: usize,
     signals: usize,
     /// Where the shadows begin, which are the last part.
@@ -30,13 +35,33 @@ impl SharedLayout {
     pub(crate) fn new(shape: ClockShape, heap: usize, statics: usize) -> SharedLayout {
         let line = |offset: usize| offset.next_multiple_of(4096);
         let clocks = line((1 + shape.pes * shape.strands) * size_of::<AtomicU32>());
-        let buckets = line(clocks + shape.pes * shape.strands * shape.words() * 4);
-        let pairs = line(buckets + BUCKETS * bucket_words(shape) * 4);
+        let published = PublishedLengths::new(shape);
+        let locks = line(clocks + shape.pes * shape.strands * shape.words() * 4);
+        let sets = line(locks + published.locks * 4);
+        let firsts = line(sets + published.sets * size_of::<WordSet>());
+        let rests = line(firsts + published.firsts * 4);
+        let pairs = line(rests + published.rests * 4);
         let signals = line(pairs + PAIRS * 8);
-        let shadows = line(signals + shape.pes * size_of::<SignalList>());
+        let lost = line(signals + shape.pes * size_of::<SignalList>());
         let (heap_cells, static_cells) = (heap / 8, statics / 8);
+        let shadows = line(lost + shape.pes * (lost_words(heap_cells) + lost_words(static_cells)) * 8);
         let len = line(shadows + shape.pes * (heap_cells + static_cells) * CELL);
-        SharedLayout { shape, heap_cells, static_cells, clocks, buckets, pairs, signals, shadows, len }
+        SharedLayout {
+            shape,
+            heap_cells,
+            static_cells,
+            clocks,
+            published,
+            locks,
+            sets,
+            firsts,
+            rests,
+            lost,
+            pairs,
+            signals,
+            shadows,
+            len,
+        }
     }
 
     /// The parts.
@@ -52,6 +77,7 @@ impl SharedLayout {
         }
         let (pes, words) = (self.shape.pes, self.shape.words());
         let of_pe = |pe: usize| self.shadows + pe * (self.heap_cells + self.static_cells) * CELL;
+        let bits = [self.heap_cells, self.static_cells].map(lost_words);
         // SAFETY: offsets and counts are those of `new`, which has added them up to `len`.
         unsafe {
             SharedState {
@@ -59,7 +85,20 @@ impl SharedLayout {
                 used: &part::<AtomicU32>(base, 0, 1)[0],
                 kinds: part::<AtomicU32>(base, size_of::<AtomicU32>(), pes * self.shape.strands),
                 clocks: part::<AtomicU32>(base, self.clocks, pes * self.shape.strands * words),
-                buckets: part::<AtomicU32>(base, self.buckets, BUCKETS * bucket_words(self.shape)),
+                published: PublishedClocks {
+                    shape: self.shape,
+                    used: &part::<AtomicU32>(base, 0, 1)[0],
+                    locks: part(base, self.locks, self.published.locks),
+                    sets: part(base, self.sets, self.published.sets),
+                    firsts: part(base, self.firsts, self.published.firsts),
+                    rests: part(base, self.rests, self.published.rests),
+                    lost: (0..pes)
+                        .map(|pe| {
+                            let start = self.lost + pe * (bits[0] + bits[1]) * 8;
+                            [part(base, start, bits[0]), part(base, start + bits[0] * 8, bits[1])]
+                        })
+                        .collect(),
+                },
                 pairs: part::<AtomicU64>(base, self.pairs, PAIRS),
                 signals: part(base, self.signals, pes),
                 shadows: (0..pes)
@@ -74,4 +113,9 @@ impl SharedLayout {
             }
         }
     }
+}
+
+/// The words that have a bit for each of so many cells.
+fn lost_words(cells: usize) -> usize {
+    cells.div_ceil(64)
 }

@@ -181,6 +181,12 @@ impl Access {
         (one as u32) >> COLUMN_SHIFT == (other as u32) >> COLUMN_SHIFT
     }
 
+    /// Whether the first key is that of data whose signal the strand of the second one has heard, which is of its program.
+    #[inline]
+    pub(crate) fn has_come(one: u64, other: u64) -> bool {
+        (one as u32) >> COLUMN_SHIFT == (other as u32) >> COLUMN_SHIFT | Column::Heard.code() as u32
+    }
+
     /// The part that decides about order, never 0.
     #[inline]
     pub(crate) fn key(&self) -> u64 {

@@ -177,7 +177,7 @@ impl<'m> ShadowCell<'m> {
             if old == key {
                 return true;
             }
-            if old != 0 && !Access::are_alike(old, key) {
+            if old != 0 && !Access::are_alike(old, key) && !Access::has_come(old, key) {
                 return false;
             }
             if old as u32 == key as u32 {
@@ -243,10 +243,14 @@ impl<'m> ShadowCell<'m> {
         turns.min_by_key(worth).expect("there are slots")
     }
 
+    fn is_bare(&self) -> bool {
+        let is_bare = |half: &CellHalf| half.slots.iter().all(|slot| slot.key.load(Acquire) == 0);
+        is_bare(self.front) && self.flags().load(Acquire) & MORE == 0
+    }
+
     /// Forgets the accesses for which `seen` holds. A strand that finds them gone also sees what `seen` has done before.
     pub(crate) fn forget(&self, mut seen: impl FnMut(&Access) -> bool) {
-        let is_bare = |half: &CellHalf| half.slots.iter().all(|slot| slot.key.load(Acquire) == 0);
-        if is_bare(self.front) && self.flags().load(Acquire) & MORE == 0 {
+        if self.is_bare() {
             return;
         }
         let mut held = self.lock();
@@ -256,6 +260,24 @@ impl<'m> ShadowCell<'m> {
             }
         }
         held.settle();
+    }
+
+    /// Remembers other accesses in the place of those for which there are any. The first slot becomes free for the program if the second
+    /// one is.
+    pub(crate) fn replace(&self, other: impl Fn(&Access) -> Option<Access>) {
+        if self.is_bare() {
+            return;
+        }
+        let mut held = self.lock();
+        for slot in held.slots() {
+            if let Some(new) = self.access(slot).and_then(|old| other(&old)) {
+                let moves = slot == 0 && self.access(FLAGGED).is_none();
+                held.put(if moves { FLAGGED } else { slot }, &new);
+                if moves {
+                    self.at(0).key.store(0, Relaxed);
+                }
+            }
+        }
     }
 }
 
@@ -325,6 +347,9 @@ mod tests {
         let store = Access { by, time: 5, column: Column::Program, kind: AccessKind::Write, mask: 0x0f, site };
         assert_eq!(store.key(), 5 << 32 | 2 << 26 | 3 << 18 | 1 << 8 | 0x0f);
         assert_eq!(Access { kind: AccessKind::Read, ..store }.key(), 5 << 32 | 2 << 26 | 3 << 18 | 0x0f);
+        let heard = Access { column: Column::Heard, ..store };
+        assert_eq!(heard.key(), store.key() | 6 << 15);
+        assert!(Access::has_come(heard.key(), store.key()) && !Access::has_come(store.key(), store.key()));
         assert_eq!(store.place(), 0x13 << 56 | 1 << 40 | 0x1234);
         let part = [CellHalf::default(), CellHalf::default()];
         let address = |word: &AtomicU64| std::ptr::from_ref(word) as usize - part.as_ptr() as usize;

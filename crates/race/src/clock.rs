@@ -23,8 +23,7 @@ pub enum Column {
     /// The accesses of a collective that has returned at once. No clock ever reaches their time: they are remembered anew,
     /// as the program's, when a wait for the request has ended them.
     Requested,
-    /// The data of a put with a signal, since a strand of its owner has heard the signal: at the program's time of that strand.
-    /// Only other strands of the owner look at it.
+    /// The data of a put with a signal, since a strand has heard the signal: at the program's time of that strand.
     Heard,
 }
 
@@ -141,53 +140,77 @@ pub enum StrandKind {
 }
 
 /// A clock in shared memory. Times of a strand only grow. A reader that meets a writer sees some old times and some new ones,
-/// each of which was true; words are published by keys and the locks of cells and buckets, and by the program's own synchronisation.
+/// each of which was true; words are published by keys and the locks of cells and published clocks, and by the program's own synchronisation.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock<'m> {
     pub(crate) shape: ClockShape,
-    pub(crate) words: &'m [AtomicU32],
+    /// The words for the first strand of each PE, and behind them those for other strands.
+    pub(crate) first: &'m [AtomicU32],
+    pub(crate) rest: &'m [AtomicU32],
     /// How many strands a PE of the node has had at most. The maker of a strand stores it before the strand does anything.
     pub(crate) used: &'m AtomicU32,
 }
 
-impl Clock<'_> {
+impl<'m> Clock<'m> {
+    /// The clock with these words.
+    pub(crate) fn of(shape: ClockShape, words: &'m [AtomicU32], used: &'m AtomicU32) -> Clock<'m> {
+        let (first, rest) = words.split_at(shape.used(1));
+        Clock { shape, first, rest, used }
+    }
+
+    /// One of its words. `None`: a copy knows nothing of strands that began after it was made.
+    #[inline]
+    fn get(&self, index: usize) -> Option<&'m AtomicU32> {
+        self.first.get(index).or_else(|| self.rest.get(index - self.first.len()))
+    }
+
+    #[inline]
+    pub(crate) fn word(&self, index: usize) -> &'m AtomicU32 {
+        self.get(index).expect("a clock has words for all strands")
+    }
+
     /// The known time.
     #[inline]
     pub(crate) fn time(&self, of: StrandName, column: Column, owner: usize) -> u32 {
         debug_assert!(column != Column::Requested, "no clock knows the time of requests");
-        // A copy knows nothing of strands that began after it was made.
-        self.words.get(self.shape.index(of, column, owner)).map_or(0, |word| word.load(Relaxed))
+        self.get(self.shape.index(of, column, owner)).map_or(0, |word| word.load(Relaxed))
     }
 
     /// Learns that a strand has reached this time.
     pub(crate) fn raise(&self, of: StrandName, column: Column, owner: usize, time: u32) {
-        raise(&self.words[self.shape.index(of, column, owner)], time);
+        raise(self.word(self.shape.index(of, column, owner)), time);
     }
 
     /// The known milestone.
     pub(crate) fn passed(&self, of: StrandName, milestone: Milestone) -> u32 {
-        self.words[self.shape.milestone(of, milestone)].load(Relaxed)
+        self.word(self.shape.milestone(of, milestone)).load(Relaxed)
     }
 
     /// Learns that a strand has passed a milestone.
     pub(crate) fn pass(&self, of: StrandName, milestone: Milestone, number: u32) {
-        raise(&self.words[self.shape.milestone(of, milestone)], number);
+        raise(self.word(self.shape.milestone(of, milestone)), number);
     }
 
-    fn in_use(&self) -> &[AtomicU32] {
-        &self.words[..self.shape.used(self.used.load(Relaxed) as usize).min(self.words.len())]
+    /// The words in use, beside those of another clock.
+    fn beside<'o>(&self, other: &Clock<'o>) -> impl Iterator<Item = (&'m AtomicU32, &'o AtomicU32)> {
+        self.first.iter().zip(other.first).chain(self.rest_in_use().iter().zip(other.rest))
+    }
+
+    fn rest_in_use(&self) -> &'m [AtomicU32] {
+        let used = self.shape.used(self.used.load(Relaxed) as usize) - self.first.len();
+        &self.rest[..used.min(self.rest.len())]
     }
 
     /// One more at a strand's own time or milestone. The last number stays what it is: accesses that have it are ordered as soon as the
     /// first of them is, and no number comes again.
     pub(crate) fn advance(&self, word: usize) -> u32 {
         let next = |number: u32| number.checked_add(1);
-        self.words[word].fetch_update(Relaxed, Relaxed, next).map_or(u32::MAX, |before| before + 1)
+        self.word(word).fetch_update(Relaxed, Relaxed, next).map_or(u32::MAX, |before| before + 1)
     }
 
     /// Learns all that another clock knows.
     pub(crate) fn join(&self, other: &Clock<'_>) {
-        for (own, other) in self.in_use().iter().zip(other.words) {
+        for (own, other) in self.beside(other) {
             raise(own, other.load(Relaxed));
         }
     }
@@ -196,19 +219,24 @@ impl Clock<'_> {
     /// later one, because this time is known now.
     pub(crate) fn join_until(&self, other: &Clock<'_>, of: StrandName, time: u32) {
         let program = self.shape.index(of, Column::Program, of.pe);
-        for (at, (own, other)) in self.in_use().iter().zip(other.words).enumerate() {
+        for (at, (own, other)) in self.beside(other).enumerate() {
             let known = other.load(Relaxed);
             raise(own, if at == program { known.min(time) } else { known });
         }
         // The strand may have raised its time itself.
-        let _ = other.words[program].compare_exchange(time, time.saturating_add(1), Relaxed, Relaxed);
+        let _ = other.word(program).compare_exchange(time, time.saturating_add(1), Relaxed, Relaxed);
     }
 
     /// Knows what another clock knows, and no more.
     pub(crate) fn become_like(&self, other: &Clock<'_>) {
-        for (own, other) in self.in_use().iter().zip(other.words) {
+        for (own, other) in self.beside(other) {
             own.store(other.load(Relaxed), Relaxed);
         }
+    }
+
+    /// Knows nothing any more.
+    pub(crate) fn clear(&self) {
+        self.first.iter().chain(self.rest_in_use()).for_each(|word| word.store(0, Relaxed));
     }
 }
 

@@ -7,9 +7,10 @@ use parking_lot::Mutex;
 
 use crate::access::{Access, AccessKind, Site};
 use crate::clock::{Clock, Column, Milestone, StrandName};
-use crate::memory::{SharedState, SymmetricPlace};
+use crate::memory::SharedState;
 use crate::numbers::StrandTable;
 use crate::pending::{AwaitedFetch, Buffer, Completion, EXTENTS, LentBuffers, LentExtent, RequestedCall};
+use crate::place::SymmetricPlace;
 
 /// How sure it is that two accesses do harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +162,7 @@ impl<'m> Strand<'_, 'm> {
     pub fn mark(&self) -> ProgramMark<'m> {
         let (clock, column, site) = (self.clock(), Column::Program, Site { pc: 0, call: 0 });
         let access = Access { by: self.name, time: 0, column, kind: AccessKind::Read, mask: 0, site };
-        let now = &clock.words[clock.shape.index(self.name, column, self.name.pe)];
+        let now = clock.word(clock.shape.index(self.name, column, self.name.pe));
         ProgramMark { now, key: access.key() as u32, place: access.place() }
     }
 
@@ -244,7 +245,7 @@ impl<'m> Strand<'_, 'm> {
             // The wait for the request remembers the access anew.
             Column::Requested => is_own,
             Column::Program => is_own || is_over(),
-            Column::Heard => is_own || old.by.pe != self.name.pe || is_over() || self.knows_of_put(clock, place),
+            Column::Heard => is_own || is_over() || self.knows_of_put(clock, new, place),
             // Buffers of operations under way in the PE's own memory are watched by address.
             Column::Pulled(stream) => {
                 // For strands that learn of a fence, it orders what a fetching atomic does to the word, but not its result.

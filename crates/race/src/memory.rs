@@ -1,57 +1,16 @@
-//! The memory that the PEs of a node share: clocks, buckets, lists of signals, shadow cells.
+//! The memory that the PEs of a node share: clocks, lists of signals, shadow cells.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::cell::{ShadowCell, ShadowPart};
 use crate::clock::{Clock, ClockShape, StrandKind, StrandName};
+use crate::place::{MemoryPart, SymmetricPlace};
+use crate::published::{PublishedClocks, mix};
 use crate::signals::SignalList;
 
-/// How many buckets there are: enough that the words a program synchronises on seldom share one.
-pub const BUCKETS: usize = 1 << 14;
 /// How many pairs of sites can be reported.
 pub const PAIRS: usize = 1 << 12;
-
-/// The two parts of symmetric memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemoryPart {
-    /// The symmetric heap.
-    Heap,
-    /// Static variables.
-    Statics,
-}
-
-/// A byte of symmetric memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SymmetricPlace {
-    /// Whose memory it is, by the number on the node.
-    pub pe: usize,
-    /// In which part.
-    pub segment: MemoryPart,
-    /// How far behind the beginning of that part.
-    pub offset: usize,
-}
-
-/// The offset of a place in its name: below it are one bit for the part of memory, and the PE.
-const OFFSET_SHIFT: u32 = 13;
-
-impl SymmetricPlace {
-    /// A number that names the eight bytes around it.
-    pub(crate) fn word(self) -> u64 {
-        SymmetricPlace { offset: self.offset & !7, ..self }.name()
-    }
-
-    /// A number that names it, and the place with that number.
-    pub(crate) fn name(self) -> u64 {
-        (self.offset as u64) << OFFSET_SHIFT | (self.pe as u64) << 1 | (self.segment == MemoryPart::Statics) as u64
-    }
-
-    pub(crate) fn named(name: u64) -> SymmetricPlace {
-        let segment = if name & 1 == 0 { MemoryPart::Heap } else { MemoryPart::Statics };
-        let pe = (name & ((1 << OFFSET_SHIFT) - 1)) >> 1;
-        SymmetricPlace { pe: pe as usize, segment, offset: (name >> OFFSET_SHIFT) as usize }
-    }
-}
 
 /// The memory that the node's PEs share, zero at first.
 #[derive(Debug)]
@@ -65,8 +24,8 @@ pub struct SharedState<'m> {
     /// The strands' clocks, [`ClockShape::words`] each. Only the strand writes its own, but for the program's time, which others let
     /// go on when they have learnt it; others read it.
     pub clocks: &'m [AtomicU32],
-    /// Clocks that synchronisation leaves behind, each with a lock before it: [`bucket_words`] each.
-    pub buckets: &'m [AtomicU32],
+    /// Clocks that synchronisation leaves behind.
+    pub published: PublishedClocks<'m>,
     /// The pairs of sites that have been reported.
     pub pairs: &'m [AtomicU64],
     /// A list for each PE.
@@ -75,17 +34,12 @@ pub struct SharedState<'m> {
     pub shadows: Vec<[ShadowPart<'m>; 2]>,
 }
 
-/// The words of a bucket.
-pub fn bucket_words(shape: ClockShape) -> usize {
-    1 + shape.words()
-}
-
 impl<'m> SharedState<'m> {
     #[inline]
     pub(crate) fn clock(&self, of: StrandName) -> Clock<'m> {
         let all = self.shape.words();
         let words = &self.clocks[(of.strand * self.shape.pes + of.pe) * all..][..all];
-        Clock { shape: self.shape, words, used: self.used }
+        Clock::of(self.shape, words, self.used)
     }
 
     /// The words of a clock that belongs to no strand and knows nothing.
@@ -110,19 +64,6 @@ impl<'m> SharedState<'m> {
     /// The numbers that strands of the node's PEs have.
     pub(crate) fn strands(&self) -> usize {
         (self.used.load(Relaxed) as usize).clamp(1, self.shape.strands)
-    }
-
-    /// Works on the clock that this number leads to. Two numbers may lead to the same: then more is taken as ordered than is.
-    pub(crate) fn in_bucket<T>(&self, number: u64, work: impl FnOnce(Clock<'m>) -> T) -> T {
-        let words = bucket_words(self.shape);
-        let at = (mix(number) % BUCKETS as u64) as usize * words;
-        let (lock, clock) = self.buckets[at..][..words].split_first().expect("a bucket has a lock");
-        while lock.swap(1, Acquire) != 0 {
-            std::thread::yield_now();
-        }
-        let result = work(Clock { shape: self.shape, words: clock, used: self.used });
-        lock.store(0, Release);
-        result
     }
 
     /// The cells of `len` bytes, and which bytes of each.
@@ -159,13 +100,6 @@ pub fn extent(start: usize, stride: isize, len: usize, count: usize) -> Option<R
     let between = stride.unsigned_abs().checked_mul(more)?;
     let first = if stride < 0 { start.checked_sub(between)? } else { start };
     Some(first..first.checked_add(between)?.checked_add(len)?)
-}
-
-/// Spreads numbers that lie close together.
-pub(crate) fn mix(number: u64) -> u64 {
-    let mixed = (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed ^ mixed >> 32
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use crate::access::AccessKind;
 use crate::clock::{Column, Milestone, StrandName, Stream};
 use crate::detector::{Detector, Strand};
-use crate::memory::{SymmetricPlace, mix};
 use crate::pending::{Buffer, Completion};
+use crate::place::SymmetricPlace;
+use crate::published::mix;
 
 /// A meeting's clocks are used again after so many meetings. Two would do where all members wait for all. On a node the root of short
 /// broadcasts may enter the 17th one after that which a member is about to leave. Where a root is farther ahead, as between nodes, a member
@@ -111,7 +112,7 @@ impl Strand<'_, '_> {
     pub fn enter(&self, members: u64, tells: bool) -> CollectiveMeeting {
         let number = (mix(members ^ 0x6d65_6574) ^ self.next_round(members)) & !(OF_C | SCAN);
         if tells {
-            self.publish(number, None);
+            self.publish(number);
             self.tick();
         }
         CollectiveMeeting(number)
@@ -126,7 +127,7 @@ impl Strand<'_, '_> {
         let scan = number & !(OF_C | MEMBER) | SCAN;
         let mut clock = u64::from(me) + 1;
         while clock <= u64::from(size) {
-            self.publish(scan | clock, None);
+            self.publish(scan | clock);
             clock += clock & clock.wrapping_neg();
         }
         self.tick();
@@ -171,13 +172,14 @@ impl Strand<'_, '_> {
 
     /// The PE gives a lock of the library back, after a quiet.
     pub fn unlock(&self, lock: u64) {
-        self.publish(lock_number(lock), None);
+        self.publish(lock_number(lock));
         self.tick();
     }
 
     /// Forgets all accesses to these bytes, which belong to no block any more.
     pub fn forget(&self, place: SymmetricPlace, len: usize) {
         self.pe.state.cells(place, len).for_each(|(_, cell, _)| cell.forget(|_| true));
+        self.pe.state.published.forget(place, len);
     }
 }
 

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::access::{AccessKind, Site};
 use crate::clock::{StrandName, Stream};
-use crate::memory::SymmetricPlace;
+use crate::place::SymmetricPlace;
 
 /// More are not watched.
 const MOST: usize = 1024;

@@ -60,7 +60,12 @@ impl SignalList {
     /// Adds a put and returns the one that had to be dropped for it, if no strand has heard its signal.
     pub(crate) fn add(&self, put: SignalledPut) -> Option<SignalledPut> {
         self.locked(|| {
-            let at = &self.puts[self.next.fetch_add(1, Relaxed) as usize % LENGTH];
+            // The oldest one that was heard, or the oldest of all.
+            let next = self.next.load(Relaxed) as usize;
+            let is_free = |at: &usize| matches!(self.puts[at % LENGTH][0].load(Relaxed), 0 | HEARD);
+            let chosen = (next..next + LENGTH).find(is_free).unwrap_or(next);
+            self.next.store((chosen + 1) as u32 % LENGTH as u32, Relaxed);
+            let at = &self.puts[chosen % LENGTH];
             let dropped = read(at).filter(|_| at[0].load(Relaxed) != HEARD);
             let source = ((put.by.strand << 16 | put.by.pe) as u64) << 32 | u64::from(put.time);
             for (word, value) in at.iter().zip([put.signal + 1, put.data, put.len, source]) {

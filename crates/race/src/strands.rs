@@ -51,10 +51,10 @@ impl<'m> Detector<'m> {
 
     /// A task begins with what has been published under this number.
     pub fn begin_from(&self, number: u64) -> usize {
-        // A copy, because the table's lock is not taken under a bucket's lock.
+        // A copy, because the table's lock is not taken under the lock of a clock.
         let words = self.state.empty_clock();
-        let copy = Clock { shape: self.state.shape, words: &words, used: self.state.used };
-        self.state.in_bucket(number, |bucket| copy.join(&bucket));
+        let copy = Clock::of(self.state.shape, &words, self.state.used);
+        self.state.published.at_number(number, |published| copy.join(&published));
         self.begin_strand(&copy, StrandKind::Task)
     }
 
@@ -101,7 +101,7 @@ impl Strand<'_, '_> {
 
     /// Publishes the knowledge of this strand under a number.
     pub fn release(&self, number: u64) {
-        self.publish(number, None);
+        self.publish(number);
         self.tick();
     }
 

@@ -6,14 +6,17 @@ use crate::access::{Access, AccessKind, AtomicType, Site};
 use crate::cell::{CellHalf, ShadowCell, ShadowPart};
 use crate::clock::{ClockShape, Column, Stream};
 use crate::detector::{Detector, Race, Strand};
-use crate::memory::{BUCKETS, MemoryPart, SharedState, SymmetricPlace, bucket_words};
+use crate::memory::SharedState;
 use crate::order::CollectiveMeeting;
 use crate::pending::CallBuffer;
+use crate::place::{MemoryPart, SymmetricPlace};
+use crate::published::{PublishedClocks, PublishedLengths, WordSet};
 use crate::signals::SignalList;
 use crate::transfers::FetchedAtomic;
 
 mod long_runs;
 mod observed;
+mod published;
 mod strands;
 
 /// A node whose PEs have a hundred words of heap and some static variables.
@@ -22,11 +25,14 @@ struct TestNode {
     used: AtomicU32,
     kinds: Vec<AtomicU32>,
     clocks: Vec<AtomicU32>,
-    buckets: Vec<AtomicU32>,
+    /// Locks, first and other parts of the clocks.
+    published: [Vec<AtomicU32>; 3],
+    sets: Vec<WordSet>,
     pairs: Vec<AtomicU64>,
     signals: Vec<SignalList>,
     /// The cells of each PE's parts, in halves.
     shadow: Vec<[[Vec<CellHalf>; 2]; 2]>,
+    lost: Vec<[Vec<AtomicU64>; 2]>,
 }
 
 fn zeros<T: Default>(n: usize) -> Vec<T> {
@@ -35,26 +41,42 @@ fn zeros<T: Default>(n: usize) -> Vec<T> {
 
 impl TestNode {
     fn new(pes: usize) -> TestNode {
+        TestNode::with_cells(pes, CELLS)
+    }
+
+    fn with_cells(pes: usize, cells: usize) -> TestNode {
         let shape = ClockShape { pes, strands: STRANDS };
+        let lengths = PublishedLengths::new(shape);
         TestNode {
             shape,
             used: AtomicU32::new(0),
             kinds: zeros(pes * STRANDS),
             clocks: zeros(pes * STRANDS * shape.words()),
-            buckets: zeros(BUCKETS * bucket_words(shape)),
+            published: [lengths.locks, lengths.firsts, lengths.rests].map(zeros),
+            sets: zeros(lengths.sets),
             pairs: zeros(64),
             signals: zeros(pes),
-            shadow: (0..pes).map(|_| [100, 20].map(|cells| [zeros(cells), zeros(cells)])).collect(),
+            shadow: (0..pes).map(|_| [cells, 20].map(|cells| [zeros(cells), zeros(cells)])).collect(),
+            lost: (0..pes).map(|_| [cells, 20].map(|cells| zeros(cells.div_ceil(64)))).collect(),
         }
     }
 
     fn detector(&self, me: usize) -> Detector<'_> {
+        let [locks, firsts, rests] = &self.published;
         let state = SharedState {
             shape: self.shape,
             used: &self.used,
             kinds: &self.kinds,
             clocks: &self.clocks,
-            buckets: &self.buckets,
+            published: PublishedClocks {
+                shape: self.shape,
+                used: &self.used,
+                locks,
+                sets: &self.sets,
+                firsts,
+                rests,
+                lost: self.lost.iter().map(|parts| parts.each_ref().map(|bits| &bits[..])).collect(),
+            },
             pairs: &self.pairs,
             signals: &self.signals,
             shadows: self
@@ -77,6 +99,8 @@ impl TestNode {
 }
 
 const STRANDS: usize = 4;
+/// The cells of a heap.
+const CELLS: usize = 100;
 const D: Stream = Stream::Default;
 const SITE: Site = Site { pc: 17, call: 1 };
 

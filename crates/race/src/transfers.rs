@@ -3,8 +3,10 @@
 use crate::access::{Access, AccessKind, AtomicType, Site};
 use crate::clock::{Clock, Column, Milestone, StrandName, Stream};
 use crate::detector::{Detector, Race, Strand};
-use crate::memory::{SymmetricPlace, mix};
 use crate::pending::{AwaitedFetch, Buffer, Completion};
+use crate::place::SymmetricPlace;
+use crate::published::WordPart;
+use crate::published::mix;
 use crate::signals::SignalledPut;
 
 /// A put of at most so many bytes publishes each of its words, so that a wait on one of them finds the strand that has put it.
@@ -30,35 +32,38 @@ pub struct FetchedAtomic {
 impl Detector<'_> {
     pub(crate) fn forget_data(&self, put: &SignalledPut) {
         for (_, cell, _) in self.state.cells(SymmetricPlace::named(put.data), put.len as usize) {
-            cell.forget(|old| old.by == put.by && old.time == put.time && matches!(old.column, Column::Sent(_)));
+            cell.forget(|old| is_data(old, put));
         }
     }
 }
 
 impl Strand<'_, '_> {
-    /// Publishes the knowledge of this strand under a number; on the way to a PE on a stream, with the operations to that PE
-    /// before the last fence.
-    pub(crate) fn publish(&self, number: u64, ordered: Option<(Stream, usize)>) {
+    /// Publishes the knowledge of this strand at a number.
+    pub(crate) fn publish(&self, number: u64) {
         let clock = self.clock();
-        self.pe.state.in_bucket(number, |bucket| {
-            bucket.join(&clock);
-            if let Some((stream, owner)) = ordered {
-                for name in self.pe.names() {
-                    let fenced = clock.passed(name, Milestone::Fenced(stream));
-                    bucket.raise(name, Column::Sent(stream), owner, fenced);
-                }
-            }
-        });
+        self.pe.state.published.at_number(number, |published| published.join(&clock));
     }
 
     pub(crate) fn learn(&self, number: u64) {
         let clock = self.clock();
-        self.pe.state.in_bucket(number, |bucket| clock.join(&bucket));
+        self.pe.state.published.at_number(number, |published| clock.join(&published));
     }
 
-    fn publish_all(&self, stream: Stream, owner: usize, numbers: impl IntoIterator<Item = u64>) {
-        for number in numbers {
-            self.publish(number, Some((stream, owner)));
+    /// Adds to a published clock what is on the way to a PE on a stream: the knowledge of this strand, with the operations to that PE
+    /// before the last fence.
+    fn send(&self, published: &Clock<'_>, stream: Stream, owner: usize) {
+        let clock = self.clock();
+        published.join(&clock);
+        for name in self.pe.names() {
+            let fenced = clock.passed(name, Milestone::Fenced(stream));
+            published.raise(name, Column::Sent(stream), owner, fenced);
+        }
+    }
+
+    /// Publishes at the words of a write.
+    fn publish_at(&self, stream: Stream, place: SymmetricPlace, len: usize) {
+        for word in WordPart::all(place, len) {
+            self.pe.state.published.at_word(word, |published| self.send(&published, stream, place.pe));
         }
         self.tick();
     }
@@ -68,9 +73,11 @@ impl Strand<'_, '_> {
         let number = self.issue();
         let is_long = len > SHORT && kind == AccessKind::Write;
         if is_long {
-            self.publish_all(stream, to.pe, [long_put(self.name, number)])
+            let number = long_put(self.name, number);
+            self.pe.state.published.at_number(number, |published| self.send(&published, stream, to.pe));
+            self.tick();
         } else {
-            self.publish_all(stream, to.pe, words(to, len))
+            self.publish_at(stream, to, len)
         }
         let kind = if is_long { AccessKind::LongWrite } else { kind };
         self.touch(to, len, kind, Column::Sent(stream), number, site)
@@ -135,7 +142,18 @@ impl Strand<'_, '_> {
             self.observe(place, len)
         }
         if updates {
-            self.publish_all(stream, place.pe, words(place, len));
+            self.publish_at(stream, place, len);
+        }
+        race
+    }
+
+    /// An atomic of the language, whose caller learns by [`Strand::observe`] if its order acquires.
+    pub fn atomic(&self, place: SymmetricPlace, len: usize, updates: bool, site: Site) -> Option<Race> {
+        let of = AtomicType::Language(len as u8);
+        let kind = if updates { AccessKind::Atomic(of) } else { AccessKind::AtomicRead(of) };
+        let race = self.touch(place, len, kind, Column::Program, self.now(), site);
+        if updates {
+            self.publish_at(Stream::Default, place, len);
         }
         race
     }
@@ -153,33 +171,25 @@ impl Strand<'_, '_> {
     }
 
     /// This strand has heard the signal of a put: its data is over for this one, and for those that know of it.
-    fn hear(&self, put: &SignalledPut, word: u64) {
+    fn hear(&self, put: &SignalledPut, word: WordPart) {
         let (now, data) = (self.now(), SymmetricPlace::named(put.data));
         // Other strands may hear the same signal: one that finds the data heard finds this knowledge at the word.
-        self.pe.state.in_bucket(word, |bucket| bucket.raise(self.name, Column::Program, self.name.pe, now));
-        for (_, cell, mask) in self.pe.state.cells(data, put.len as usize) {
-            let mut site = None;
-            cell.forget(|old| {
-                let is_data = old.by == put.by && old.time == put.time && matches!(old.column, Column::Sent(_));
-                site = is_data.then_some(old.site).or(site);
-                is_data
-            });
-            let heard =
-                |site| Access { by: self.name, time: now, column: Column::Heard, kind: AccessKind::Write, mask, site };
-            // Other PEs do not look at it.
-            if let Some(site) = site.filter(|_| data.pe == self.name.pe) {
-                cell.record(heard(site), |_| true);
-            }
-        }
+        self.pe
+            .state
+            .published
+            .at_word(word, |published| published.raise(self.name, Column::Program, self.name.pe, now));
+        let heard = |old: &Access| {
+            is_data(old, put).then_some(Access { by: self.name, time: now, column: Column::Heard, ..*old })
+        };
+        self.pe.state.cells(data, put.len as usize).for_each(|(_, cell, _)| cell.replace(heard));
         self.tick();
     }
 
-    /// Whether all puts around this place whose signals were heard are over, as far as this strand knows from elsewhere.
-    pub(crate) fn knows_of_put(&self, clock: &Clock<'_>, place: SymmetricPlace) -> bool {
+    /// Whether all puts around this place whose signals were heard are over for a new access, as far as this strand knows from elsewhere.
+    pub(crate) fn knows_of_put(&self, clock: &Clock<'_>, new: &Access, place: SymmetricPlace) -> bool {
         let is_over = |put: &SignalledPut| {
-            [Stream::Default, Stream::Other]
-                .iter()
-                .any(|&stream| put.time <= clock.time(put.by, Column::Sent(stream), place.pe))
+            let is_known = |&stream: &Stream| put.time <= clock.time(put.by, Column::Sent(stream), place.pe);
+            [Stream::Default, Stream::Other].iter().any(is_known) || self.may_follow(put, new)
         };
         let is_around = |put: &SignalledPut| {
             let data = SymmetricPlace::named(put.data);
@@ -187,6 +197,13 @@ impl Strand<'_, '_> {
             data.pe == place.pe && data.segment == place.segment && bytes.contains(&place.offset)
         };
         self.pe.state.signals[place.pe].heard(is_around).iter().all(is_over)
+    }
+
+    /// Puts after puts of the same PE to the same place are usual.
+    fn may_follow(&self, put: &SignalledPut, new: &Access) -> bool {
+        matches!(new.column, Column::Sent(_))
+            && put.by.pe == self.name.pe
+            && put.time <= self.clock().passed(put.by, Milestone::Issued)
     }
 
     /// This strand has awaited or fetched the value of these bytes: the write of the value is over, and the strand learns all
@@ -200,25 +217,22 @@ impl Strand<'_, '_> {
                 let written = old.by != self.name || matches!(old.column, Column::Sent(_));
                 let observed = written && old.mask & mask != 0 && old.kind != AccessKind::Read;
                 if observed {
-                    self.learn_from(old, SymmetricPlace { offset, ..place }.word());
+                    self.learn_from(old, WordPart::of(SymmetricPlace { offset, ..place }, mask));
                 }
                 observed
             });
         }
         let signals = &state.signals[place.pe];
-        for word in words(place, len) {
+        for word in WordPart::all(place, len) {
             // Also where another PE's signal is fetched: its data was there before it.
-            for (index, put) in signals.unheard(word) {
+            for (index, put) in signals.unheard(word.place.word()) {
                 clock.pass(put.by, Milestone::Heard, put.time);
-                match state.strands() {
-                    1 => self.pe.forget_data(&put),
-                    _ => self.hear(&put, word),
-                }
+                self.hear(&put, word);
                 // After the work: a strand that does not find the put any more relies on it.
                 signals.mark_heard(index, &put);
             }
             // After the puts: a strand that heard them before this one has published its knowledge here.
-            self.learn(word);
+            state.published.learn_at_word(word, &clock);
         }
         if self.pe.scattered {
             self.learn_from_all();
@@ -227,31 +241,30 @@ impl Strand<'_, '_> {
 
     /// The value of a write that has published nothing at its word has been observed: this strand learns what the writer knew
     /// then.
-    fn learn_from(&self, write: &Access, word: u64) {
+    fn learn_from(&self, write: &Access, word: WordPart) {
         if !write.publishes_nothing() {
             return;
         }
         let (state, is_long) = (&self.pe.state, write.kind == AccessKind::LongWrite);
         let words = state.empty_clock();
-        let known = Clock { shape: state.shape, words: &words, used: state.used };
+        let known = Clock::of(state.shape, &words, state.used);
         if is_long {
-            state.in_bucket(long_put(write.by, write.time), |bucket| known.join(&bucket))
+            state.published.at_number(long_put(write.by, write.time), |published| known.join(&published))
         } else {
             // Knowledge that the writer has got from others between the store and now is not told apart from older knowledge.
             known.join_until(&state.clock(write.by), write.by, write.time)
         }
         self.clock().join(&known);
-        state.in_bucket(word, |bucket| bucket.join(&known));
+        state.published.at_word(word, |published| published.join(&known));
     }
+}
+
+/// Whether an access is that of a put with a signal to its data.
+fn is_data(access: &Access, put: &SignalledPut) -> bool {
+    access.by == put.by && access.time == put.time && matches!(access.column, Column::Sent(_))
 }
 
 /// The number under which a long put publishes, once for all its words.
 fn long_put(by: StrandName, time: u32) -> u64 {
     mix(0x6c6f_6e67 ^ (by.pe as u64) << 32 ^ (by.strand as u64) << 48) ^ u64::from(time % LONG_ROUNDS)
-}
-
-/// The words that `len` bytes touch.
-fn words(place: SymmetricPlace, len: usize) -> impl Iterator<Item = u64> {
-    let end = place.offset + len;
-    (place.offset / 8..end.div_ceil(8)).map(move |word| SymmetricPlace { offset: word * 8, ..place }.word())
 }

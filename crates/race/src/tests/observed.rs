@@ -4,7 +4,7 @@ use super::{D, SITE, TestNode, at, cell, fetch, program, put, read, sync, write}
 use crate::access::AccessKind;
 use crate::clock::StrandKind;
 use crate::detector::Strand;
-use crate::memory::SymmetricPlace;
+use crate::place::SymmetricPlace;
 
 /// More than is published word by word.
 const LONG: usize = 80;
@@ -141,4 +141,57 @@ fn a_repetition_tells_something_when_another_strand_has_taken_the_access_out() {
     assert!(is_repeated(places[2]));
     b.pe.end();
     assert!(!is_repeated(places[2]));
+}
+
+#[test]
+fn data_whose_signal_was_heard_is_not_over_for_a_third_pe() {
+    let node = TestNode::new(3);
+    let [a, b, c] = node.pes();
+    let (signal, answer) = (at(1, 400), at(2, 400));
+    let send = |place| assert_eq!(a.put_signal(D, place, 8, signal, SITE), None);
+    send(at(1, 0));
+    b.observe(signal, 8);
+    assert!(read(&c, at(1, 0)).is_some(), "nobody has told PE 2");
+    // Its owner tells PE 2.
+    send(at(1, 8));
+    b.observe(signal, 8);
+    put(&b, answer);
+    c.observe(answer, 8);
+    assert_eq!(read(&c, at(1, 8)), None);
+    // The sender does, after a quiet.
+    send(at(1, 16));
+    b.observe(signal, 8);
+    a.quiet(D);
+    put(&a, answer);
+    c.observe(answer, 8);
+    assert_eq!(read(&c, at(1, 16)), None);
+    // PE 2 fetches the signal itself, before or after its owner has heard it.
+    for (owner_first, data) in [(true, 24), (false, 32)] {
+        send(at(1, data));
+        let hear = [&b, &c];
+        let [first, second] = if owner_first { hear } else { [hear[1], hear[0]] };
+        first.observe(signal, 8);
+        second.observe(signal, 8);
+        assert_eq!(read(first, at(1, data)).or(read(second, at(1, data))), None);
+    }
+    // Puts of the sender to the same place need no order.
+    send(at(1, 40));
+    b.observe(signal, 8);
+    send(at(1, 40));
+    assert_eq!(put(&a, at(1, 40)), None);
+}
+
+#[test]
+fn the_list_of_signals_keeps_those_that_nobody_has_heard() {
+    let node = TestNode::new(3);
+    let [a, b, c] = node.pes();
+    let (early, late) = (at(1, 640), at(1, 648));
+    assert_eq!(a.put_signal(D, at(1, 0), 8, early, SITE), None);
+    for _ in 0..1000 {
+        assert_eq!(a.put_signal(D, at(1, 8), 8, late, SITE), None);
+        b.observe(late, 8);
+    }
+    assert!(read(&c, at(1, 0)).is_some(), "nobody has heard the first signal");
+    b.observe(early, 8);
+    assert_eq!(read(&b, at(1, 0)), None);
 }
