@@ -162,6 +162,26 @@ fn fault_M6_a_pe_that_was_killed_for_memory_is_named_as_such() {
     ended.says(&["PE 1", "killed by SIGKILL, probably out of memory", "of 128 MiB", "exit 137"]);
 }
 
+/// The memory of the node, a limit of addresses, or another node: each asks for another remedy.
+#[test]
+fn a_full_heap_names_what_bounds_it() {
+    let allocate = program("allocate.c");
+    let more_than_any = (1_u64 << 46).to_string();
+    let limited = "ulimit -v 41943040; exec \"$0\" \"$@\"";
+    let limited_on_pe_1 = format!("test $PMI_RANK = 0 || {limited}");
+    let table = [
+        ("-n 2", "exec \"$0\" \"$@\"", "this PE's share of its node's memory"),
+        ("-n 2", limited, "what the limit of addresses leaves to a heap"),
+        ("-n 2 --nodes 2", &limited_on_pe_1, "what another node leaves to a heap"),
+    ];
+    for (options, before, bound) in table {
+        let shell = ["-c", before, &allocate.display().to_string(), &more_than_any];
+        let ended = Job::new(options).run(Path::new("/bin/sh"), shell).expect(0);
+        assert!(ended.stdout.contains("NULL"), "{options}: {ended}");
+        ended.says(&["PE 0", "no room for 64 TiB", bound]);
+    }
+}
+
 /// The PE's own agent looks at its group, and tells `oshrun`.
 #[test]
 fn fault_M6_a_kill_for_memory_on_another_host_is_named_as_such() {

@@ -8,6 +8,8 @@ use oxshmem_bootstrap::Membership;
 use oxshmem_os::{cpus, memory, program};
 use serde::{Deserialize, Serialize};
 
+use crate::memory::heap::HeapBound;
+
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(Clone, PartialEq, Debug))]
 pub(crate) struct MemberFacts {
@@ -57,8 +59,8 @@ pub(crate) struct HeapTerms {
     pub(crate) heap_cap: u64,
     pub(crate) heap_shift: u32,
     pub(crate) page: u64,
-    /// Whether the cap is the user's (`SHMEM_SYMMETRIC_SIZE`) and not a share of the node's memory.
-    pub(crate) limited: bool,
+    /// The reason for the cap.
+    pub(crate) bound: HeapBound,
     /// The leader's `SHMEM_WAIT` as a number: PEs that wait in different ways would also use different ways to meet, and so never
     /// meet.
     pub(crate) wait: u8,
@@ -180,7 +182,7 @@ mod tests {
             heap_cap: 3 << 20,
             heap_shift: 22,
             page: 4096,
-            limited: true,
+            bound: HeapBound::User,
             wait: Wait::Yield as u8,
             guarded: false,
             widths: Some(vec![4, 16]),
@@ -196,7 +198,7 @@ mod tests {
             assert_eq!(MemberFacts::decode(&facts.encode()), Some(facts));
         }
         for wait in Wait::ALL {
-            let terms = HeapTerms { wait: wait as u8, limited: wait == Wait::Spin, ..terms() };
+            let terms = HeapTerms { wait: wait as u8, ..terms() };
             let sent = [terms.encode(), vec![1, 2, 3]].concat();
             assert_eq!(HeapTerms::decode(&sent), Some((terms, &[1, 2, 3][..])));
         }

@@ -4,6 +4,7 @@
 //! ([`SymmetricHeap::back`]) with what `node_limits` has granted its node, and when all have done so the call
 //! [stands](SymmetricHeap::settle). Otherwise all PEs [take it back](SymmetricHeap::take_back), the pages as well.
 
+mod bound;
 mod growth;
 mod room;
 
@@ -14,8 +15,8 @@ use oxshmem_os::memory::{self as machine, SharedMemory};
 use crate::memory::direct::FAST;
 use crate::memory::guard::{Guard, OwnHeap, REDZONE};
 use crate::network;
-use crate::start::job;
 
+pub(crate) use bound::HeapBound;
 pub(crate) use room::HeapSize;
 
 /// The heap of one life.
@@ -29,8 +30,8 @@ pub(crate) struct SymmetricHeap {
     /// How many bytes from there are backed with pages.
     committed: u64,
     page: u64,
-    /// Whether the cap is the user's.
-    limited: bool,
+    /// The reason for the size.
+    bound: HeapBound,
     /// The call on which the PEs have not agreed yet.
     open: Option<Open>,
     /// At `SHMEM_CHECK=3`.
@@ -52,9 +53,9 @@ enum Change {
 }
 
 impl SymmetricHeap {
-    pub(crate) fn new(file: SharedMemory, at: u64, size: HeapSize, page: u64, limited: bool) -> Self {
+    pub(crate) fn new(file: SharedMemory, at: u64, size: HeapSize, page: u64, bound: HeapBound) -> Self {
         let blocks = Heap::new(size.cap);
-        Self { blocks, size, file: Some(file), at, committed: 0, page, limited, open: None, guard: None }
+        Self { blocks, size, file: Some(file), at, committed: 0, page, bound, open: None, guard: None }
     }
 
     pub(crate) fn size(&self) -> HeapSize {
@@ -65,6 +66,7 @@ impl SymmetricHeap {
     pub(crate) fn limit(&mut self, cap: u64) {
         if cap < self.size.cap {
             self.size.cap = cap;
+            self.bound = HeapBound::OtherNode;
             self.blocks = Heap::new(cap);
         }
     }
@@ -302,13 +304,7 @@ impl SymmetricHeap {
 
     fn unaligned(&self, call: &str, align: u64) -> Error {
         if self.capacity() == 0 {
-            let none = Error::new(format!("{call}: the symmetric heap has no bytes"));
-            return if self.limited {
-                none.because("SHMEM_SYMMETRIC_SIZE is 0").fix("set SHMEM_SYMMETRIC_SIZE to what each PE needs in all")
-            } else {
-                none.because("the limits of this node's memory leave none for a heap")
-                    .fix("raise the limit of memory (ulimit, control group)")
-            };
+            return self.bound.without_bytes(call);
         }
         Error::new(format!("{call}: no block can begin at a multiple of {align} bytes"))
             .because(format!(
@@ -324,13 +320,7 @@ impl SymmetricHeap {
                 .because(format!("as a signed number it is {}", bytes as i64))
                 .fix("check how the program computes the size: it is negative, or has overflowed");
         }
-        let (cap, fix) = if self.limited {
-            ("SHMEM_SYMMETRIC_SIZE, rounded up", "set SHMEM_SYMMETRIC_SIZE to what each PE needs, or allocate less")
-        } else if job::pes_on_node() > 1 {
-            ("this PE's share of its node's memory", "run fewer PEs on a node, or allocate less")
-        } else {
-            ("what this node's memory leaves to a heap", "allocate less, or run on a node with more memory")
-        };
+        let (bound, fix) = self.bound.when_full();
         // A free block that is long enough may lie badly.
         let place = if align > MIN_ALIGN {
             format!("at a multiple of {} in the symmetric heap", size::display(align))
@@ -339,7 +329,7 @@ impl SymmetricHeap {
         };
         Error::new(format!("{call}: no room for {} {place}", size::display(bytes)))
             .because(format!(
-                "{} of {} ({cap}) are in use; the largest free block has {}",
+                "{} of {} ({bound}) are in use; the largest free block has {}",
                 size::display(full.in_use),
                 size::display(full.capacity),
                 size::display(full.largest_free)

@@ -15,7 +15,7 @@ use crate::memory::address_limit::AddressNeed;
 use crate::memory::control::{self, ControlBlock};
 use crate::memory::default_heap_size::share_of_memory;
 use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable, widths_of};
-use crate::memory::heap::{HeapSize, SymmetricHeap};
+use crate::memory::heap::{HeapBound, HeapSize, SymmetricHeap};
 use crate::memory::{collected, helgrind, huge_pages};
 
 use crate::memory::direct::FAST;
@@ -237,7 +237,7 @@ fn more_addresses() -> &'static str {
 fn own_heap(file: SharedMemory, terms: &HeapTerms, me: usize) -> SymmetricHeap {
     let at = (me as u64) << terms.heap_shift;
     let window = 1 << terms.heap_shift;
-    let mut heap = SymmetricHeap::new(file, at, HeapSize { cap: terms.heap_cap, window }, terms.page, terms.limited);
+    let mut heap = SymmetricHeap::new(file, at, HeapSize { cap: terms.heap_cap, window }, terms.page, terms.bound);
     if terms.guarded {
         heap.guard(heap.size().guarded());
     }
@@ -270,6 +270,11 @@ fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Sha
         return Err(std::io::Error::other(format!("{why}, or lower SHMEM_SYMMETRIC_SIZE")));
     }
     let heap_cap = wanted.min(most).min(most_addressed);
+    let bound = match limited {
+        true => HeapBound::User,
+        false if heap_cap < wanted => HeapBound::Addresses,
+        false => HeapBound::Memory,
+    };
     let guarded = settings.check >= 3;
     let most_guarded = HeapSize { cap: heap_cap, window: most.min(most_addressed) }.guarded();
     let room = if guarded { most_guarded } else { heap_cap };
@@ -280,7 +285,7 @@ fn make_common(need: &AddressNeed, left: u64, settings: &Settings, shares: &[Sha
         heap_cap,
         heap_shift,
         page,
-        limited,
+        bound,
         wait: settings.wait as u8,
         guarded,
         widths: widths_of(&settings.node_levels),

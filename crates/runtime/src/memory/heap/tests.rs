@@ -8,7 +8,17 @@ const PAGE: u64 = 4096;
 fn heap_of(capacity: u64, committed: u64) -> SymmetricHeap {
     let blocks = Heap::new(capacity);
     let size = HeapSize { cap: capacity, window: 8 * capacity };
-    SymmetricHeap { blocks, size, file: None, at: 0, committed, page: PAGE, limited: true, open: None, guard: None }
+    SymmetricHeap {
+        blocks,
+        size,
+        file: None,
+        at: 0,
+        committed,
+        page: PAGE,
+        bound: HeapBound::User,
+        open: None,
+        guard: None,
+    }
 }
 
 /// How many bytes are missing after a block of `bytes` bytes was placed, if each PE could have `share` bytes; and where the network
