@@ -25,12 +25,7 @@ impl Binding {
     /// Places this many PEs of the plan, if the user wants them bound or shown. Settings that are not on the command
     /// line come from the PEs' environment.
     pub(crate) fn wanted(plan: &JobPlan, pes: usize) -> Result<Option<Binding>, Error> {
-        // The first PE of each node would choose for its own node alone, and all nodes would have the first cores.
-        let by_variable = || plan.nodes > 1 && plan.values("SHMEM_BIND").next().is_some();
-        let asked = match plan.bind {
-            Some(bind) => bind != BindTo::None,
-            None => by_variable() && settings(plan)?.bind != knobs::Bind::None,
-        };
+        let asked = is_asked(plan)?;
         if !asked && plan.display.is_none() {
             return Ok(None);
         }
@@ -52,7 +47,11 @@ impl Binding {
         let map = if plan.places.map == HostOrder::Numa { Map::Numa } else { Map::Block };
         let processors = placement::processors(&seen.node, &allowed, pes, bind, map);
         let mut places = placement::places(&seen.node, &processors);
-        nic::assign(&seen.node, &mut places, &nic::Wish::of(&settings)?)?;
+        let wish = nic::Wish::of(&settings)?;
+        // As the first PE of each node does it.
+        for node in places.chunks_mut(pes.div_ceil(plan.nodes.max(1) as usize).max(1)) {
+            nic::assign(&seen.node, node, &wish)?;
+        }
         let cores = placement::cores(&seen.node, &allowed);
         Ok(Some(Binding { binds: asked && here, seen, places, cores }))
     }
@@ -91,6 +90,24 @@ impl Binding {
             Display::Picture => picture::svg(&shown),
         }
     }
+}
+
+/// Whether this tool is to bind the PEs.
+fn is_asked(plan: &JobPlan) -> Result<bool, Error> {
+    // With several nodes the first PE of each would choose for its own node alone, and all nodes would have the first cores.
+    // PEs know no order of NUMA nodes.
+    let decides_here = plan.nodes > 1 || plan.places.map == HostOrder::Numa;
+    Ok(match plan.bind {
+        Some(bind) => bind != BindTo::None,
+        None if decides_here && plan.values("SHMEM_BIND").next().is_some() => settings(plan)?.bind != knobs::Bind::None,
+        None => false,
+    })
+}
+
+/// A note about an order of PEs that moves none of them.
+pub(crate) fn note_of_unbound(plan: &JobPlan) -> Result<Option<&'static str>, Error> {
+    let moves_none = plan.places.map == HostOrder::Numa && !is_asked(plan)?;
+    Ok(moves_none.then_some("note: --map numa moves no PE without --bind core or --bind numa"))
 }
 
 /// The settings that the PEs will read.

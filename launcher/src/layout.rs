@@ -17,7 +17,7 @@ use crate::program::Unusable;
 use crate::remote::words_for;
 use crate::verdict::{counted, counted_as};
 use crate::wrapper::quoted;
-use crate::{say, stdout};
+use crate::{binding, say, stdout};
 
 /// The job of a plan, with its PEs on their hosts.
 pub(crate) fn laid_out(plan: &JobPlan, mark: String) -> Result<Rc<JobDescription>, Unusable> {
@@ -31,6 +31,9 @@ pub(crate) fn laid_out(plan: &JobPlan, mark: String) -> Result<Rc<JobDescription
     }
     let mut plan = plan.with_named_pes().map_err(usage)?;
     let size = plan.size();
+    if let Some(note) = binding::note_of_unbound(&plan).map_err(usage)? {
+        say(note);
+    }
     if hosts.is_empty() {
         let nodes =
             here(size, plan.nodes, plan.places.per_host.filter(|_| !plan.places.oversubscribe)).map_err(usage)?;

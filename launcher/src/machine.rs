@@ -12,14 +12,19 @@ pub const TASK: &str = "machine";
 
 /// Looks at the machine as `SHMEM_TOPOLOGY` says.
 pub(crate) fn look(how: &str) -> Result<Discovered, Error> {
-    discover(how).or_else(|refused| told(how).ok_or(refused))
+    discover(how).or_else(|refused| told(how).unwrap_or(Err(refused)))
 }
 
-/// The machine as the neighbour sees it, if there is a neighbour and it sees anything.
-fn told(how: &str) -> Option<Discovered> {
+/// The machine as the neighbour sees it, or why the neighbour cannot describe it. None: there is no neighbour.
+fn told(how: &str) -> Option<Result<Discovered, Error>> {
     let mut oxshmem = Command::new(beside("oxshmem").ok()?);
-    let output = oxshmem.args([TASK, how]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    serde_json::from_slice(&output.stdout).ok().filter(|_| output.status.success())
+    let output = oxshmem.args([TASK, how]).stdin(Stdio::null()).output().ok()?;
+    if output.status.success() {
+        return serde_json::from_slice(&output.stdout).ok().map(Ok);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.trim();
+    (!said.is_empty()).then(|| Err(Error::of_text(said.strip_prefix("oxshmem: ").unwrap_or(said))))
 }
 
 /// The neighbour's part.

@@ -45,7 +45,20 @@ fn bound_pes_have_cores_of_their_own() {
     assert!(lines.iter().all(|line| line.ends_with(" core")), "the library is told: {lines:?}");
     // The value may stand apart, and a program's name is none.
     assert_eq!(run_script("-n 2 --bind core", WHERE).sorted(), lines);
-    assert_eq!(run_script("-n 2 --bind=core --map numa", WHERE).status, Some(0));
+    let mapped = run_script("-n 2 --bind=core --map numa", WHERE);
+    assert_eq!((mapped.status, mapped.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn an_order_of_numa_nodes_says_when_it_moves_no_pe() {
+    let unbound = run_script("-n 2 --map numa", WHERE);
+    assert_eq!(unbound.status, Some(0), "{}", unbound.stderr);
+    assert!(unbound.stderr.contains("--map numa moves no PE without --bind"), "{}", unbound.stderr);
+    // The variable binds as the option does, and PEs do not know the order.
+    let by_option = run_script("-n 2 --map numa --bind core", WHERE);
+    let mut command = oshrun(["-n", "2", "--map", "numa", "sh", "-c", WHERE]);
+    let by_variable = ended(command.env("SHMEM_BIND", "core"));
+    assert_eq!((by_variable.sorted(), &by_variable.stderr[..]), (by_option.sorted(), ""));
 }
 
 /// Otherwise each node would bind its PEs to the first cores.
@@ -84,6 +97,18 @@ fn the_map_of_a_laptop() {
                     3  3,7         0     0   wlp0s20f3";
     assert_eq!(table, expected, "{}", ended.stderr);
     assert!(ended.stdout.contains(": 1 package, 1 NUMA node, 1 L3, 4 cores, 8 processors"), "{}", ended.stdout);
+}
+
+/// A mapping of cards counts the PEs of a node, and so does this tool where PEs of one host count as several nodes.
+#[test]
+fn cards_are_given_node_by_node() {
+    let mut command = oshrun(["-n", "4", "--nodes", "2", "--bind", "core", "--display", "map", "--dry-run", "true"]);
+    command.env("SHMEM_TOPOLOGY", fixture("fixtures/laptop.xml"));
+    command.env("SHMEM_OFI_NIC_POLICY", "user").env("SHMEM_OFI_NIC_MAPPING", "1:0; 0:1");
+    let Some(ended) = ended(&mut command).with_hwloc() else { return };
+    let last_words = ended.stdout.lines().filter_map(|line| line.split_whitespace().nth(4));
+    let cards: Vec<&str> = last_words.filter(|word| word.starts_with("enp") || word.starts_with("wlp")).collect();
+    assert_eq!(cards, ["wlp0s20f3", "enp0s31f6"].repeat(2), "{}{}", ended.stdout, ended.stderr);
 }
 
 #[test]

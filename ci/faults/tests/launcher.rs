@@ -289,6 +289,13 @@ fn fault_L12_what_a_fortran_program_said_before_the_library_ends_the_job_is_seen
     assert_eq!(ended.stdout, "before the hang\n", "{ended}");
 }
 
+/// The static tool opens no library, and asks its neighbour about descriptions of machines.
+#[test]
+fn a_description_that_cannot_be_read_is_refused_with_its_own_reason() {
+    let ended = Job::new("-n 1 --display map").env("SHMEM_TOPOLOGY", "pocket:2").run(&program("hello.c"), [""; 0]);
+    ended.expect(2).says(&["SHMEM_TOPOLOGY=pocket:2 describes no machine", "no synthetic description of hwloc"]);
+}
+
 #[test]
 fn equal_errors_of_several_pes_are_said_once_and_nothing_else_is_held_back() {
     let same = program("same_error.c");

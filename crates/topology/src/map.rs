@@ -81,10 +81,9 @@ pub fn line(shown: &Shown<'_>) -> String {
 
 /// The processors to which a PE is bound, if it may not use all.
 fn bound(node: &Node, place: &PePlace) -> Option<String> {
-    let mut cpus = place.cpus.clone();
-    cpus.sort_unstable();
+    let cpus = &place.cpus;
     let s = if cpus.len() == 1 { "" } else { "s" };
-    (1..node.processors.len()).contains(&cpus.len()).then(|| format!("processor{s} {}", cpulist::written(&cpus)))
+    (1..node.processors.len()).contains(&cpus.len()).then(|| format!("processor{s} {}", cpulist::written(cpus)))
 }
 
 /// To what PEs of one spot are bound: to nothing, to the same processors, or each to others.
@@ -104,8 +103,6 @@ fn together(pes: &[u32], bound: &[Option<String>]) -> String {
 }
 
 fn row(node: &Node, pe: u32, place: &PePlace) -> [String; 5] {
-    let mut cpus = place.cpus.clone();
-    cpus.sort_unstable();
     let known = |number: Option<u32>| number.map_or("any".to_owned(), |number| number.to_string());
     let far = match place.hops {
         0 => String::new(),
@@ -114,5 +111,5 @@ fn row(node: &Node, pe: u32, place: &PePlace) -> [String; 5] {
     };
     let card = place.nic.map_or("-".to_owned(), |nic| format!("{}{far}", node.nics[nic as usize].name));
     let numa = place.numa.map(|numa| node.memories[numa as usize].number);
-    [pe.to_string(), cpulist::written(&cpus), known(numa), known(place.l3), card]
+    [pe.to_string(), cpulist::written(&place.cpus), known(numa), known(place.l3), card]
 }

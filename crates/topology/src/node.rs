@@ -246,7 +246,7 @@ fn places(memories: &[FoundMemory], meant: impl Fn(&FoundMemory) -> bool) -> Vec
 /// Cards from devices: one for each fabric device, with the interfaces of the same card; one for each other interface.
 fn cards(devices: Vec<FoundDevice>, near: impl Fn(&[u32]) -> Vec<u32>) -> Vec<Nic> {
     let (fabrics, mut plain): (Vec<_>, Vec<_>) = devices.into_iter().partition(|device| device.fabric);
-    plain.sort_by_key(|device| natural(&device.name));
+    plain.sort_by(|one, other| natural(&one.name).cmp(&natural(&other.name)));
     let nic = |device: &FoundDevice| {
         let on_card =
             || plain.iter().filter(|other| other.bus == device.bus && (device.fabric || other.name == device.name));
@@ -263,17 +263,22 @@ fn cards(devices: Vec<FoundDevice>, near: impl Fn(&[u32]) -> Vec<u32>) -> Vec<Ni
     };
     let others = plain.iter().filter(|device| !fabrics.iter().any(|fabric| fabric.bus == device.bus));
     let mut nics: Vec<Nic> = fabrics.iter().chain(others).map(nic).collect();
-    nics.sort_by_key(|nic| natural(&nic.name));
+    nics.sort_by(|one, other| natural(&one.name).cmp(&natural(&other.name)));
     nics.dedup_by(|one, other| one.name == other.name);
     nics
 }
 
-/// A key under which `cxi10` comes after `cxi9`.
-pub(crate) fn natural(name: &str) -> (String, u64, String) {
-    let digits = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
-    let (letters, rest) = name.split_at(digits);
-    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    (letters.to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
+/// A key under which `cxi10` comes after `cxi9`, and `mlx5_10` after `mlx5_2`: texts and the numbers that follow them.
+pub(crate) fn natural(name: &str) -> Vec<(&str, Option<u64>)> {
+    let mut rest = name;
+    let mut parts = Vec::new();
+    while !rest.is_empty() {
+        let (text, numbered) = rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+        let end = numbered.find(|c: char| !c.is_ascii_digit()).unwrap_or(numbered.len());
+        parts.push((text, numbered[..end].parse().ok()));
+        rest = &numbered[end..];
+    }
+    parts
 }
 
 #[cfg(test)]
@@ -339,7 +344,7 @@ mod tests {
     #[test]
     fn names_with_numbers_sort_by_number() {
         let mut names = ["mlx5_10", "cxi10", "mlx5_2", "cxi9", "eth"];
-        names.sort_by_key(|name| natural(name));
-        assert_eq!(names[..2], ["cxi9", "cxi10"]);
+        names.sort_by(|one, other| natural(one).cmp(&natural(other)));
+        assert_eq!(names, ["cxi9", "cxi10", "eth", "mlx5_2", "mlx5_10"]);
     }
 }

@@ -259,8 +259,7 @@ fn words(node: &Node, level: BoxLevel, value: u32, own: &[&Processor]) -> (Strin
         BoxLevel::Package => (format!("Package {value}"), String::new(), Vec::new()),
         BoxLevel::L3 => (format!("L3 {value}"), String::new(), Vec::new()),
         BoxLevel::Core => {
-            let mut cpus: Vec<u32> = own.iter().map(|processor| processor.cpu).collect();
-            cpus.sort_unstable();
+            let cpus: Vec<u32> = own.iter().map(|processor| processor.cpu).collect();
             (format!("Core {value}"), format!("cpu {}", cpulist::written(&cpus)), Vec::new())
         }
         BoxLevel::Numa => {

@@ -43,29 +43,46 @@ pub fn processors(node: &Node, allowed: &[u32], pes: usize, bind: Bind, map: Map
         let all: Vec<u32> = usable.iter().map(|processor| processor.cpu).collect();
         return vec![if all.is_empty() { allowed.to_vec() } else { all }; pes];
     }
-    let numas = distinct(&usable, |p| p.numa);
-    let core = |pe: usize| match map {
-        Map::Block => cores[spread(pe, pes, cores.len())],
-        Map::Numa => {
-            let numa = numas[pe % numas.len()];
-            let here: Vec<&Processor> = usable.iter().copied().filter(|p| p.numa == numa).collect();
-            let cores = distinct(&here, |p| p.core);
-            let guests = (pes - pe % numas.len()).div_ceil(numas.len());
-            cores[spread(pe / numas.len(), guests, cores.len())]
-        }
+    let given: Vec<u32> = match map {
+        Map::Block => (0..pes).map(|pe| cores[spread(pe, pes, cores.len())]).collect(),
+        Map::Numa => dealt(&usable, pes),
     };
     let with = |property: &dyn Fn(&Processor) -> u32, value: u32| -> Vec<u32> {
         usable.iter().filter(|p| property(p) == value).map(|p| p.cpu).collect()
     };
-    let bound = |pe: usize| {
-        let core = core(pe);
+    let bound = |core: u32| {
         let numa = usable.iter().find(|p| p.core == core).map_or(0, |p| p.numa);
         match bind {
             Bind::Numa => with(&|p| p.numa, numa),
             _ => with(&|p| p.core, core),
         }
     };
-    (0..pes).map(bound).collect()
+    given.into_iter().map(bound).collect()
+}
+
+/// The cores of PEs that go to the NUMA nodes in turn. A NUMA node whose cores all have a PE is passed over until all
+/// other cores have one too.
+fn dealt(usable: &[&Processor], pes: usize) -> Vec<u32> {
+    let of_numa = |numa: u32| -> Vec<u32> {
+        let here: Vec<&Processor> = usable.iter().copied().filter(|p| p.numa == numa).collect();
+        distinct(&here, |p| p.core)
+    };
+    let numas: Vec<Vec<u32>> = distinct(usable, |p| p.numa).into_iter().map(of_numa).collect();
+    let most = numas.iter().map(Vec::len).max().unwrap_or_default();
+    // The NUMA node of each PE, and its number among the guests there.
+    let mut guests = vec![0; numas.len()];
+    let turns = (0..most).flat_map(|turn| numas.iter().zip(0..).filter(move |(cores, _)| turn < cores.len()));
+    let one_pass: Vec<usize> = turns.map(|(_, numa)| numa).collect();
+    let seats: Vec<(usize, usize)> = one_pass
+        .iter()
+        .cycle()
+        .take(pes)
+        .map(|&numa| {
+            guests[numa] += 1;
+            (numa, guests[numa] - 1)
+        })
+        .collect();
+    seats.into_iter().map(|(numa, guest)| numas[numa][spread(guest, guests[numa], numas[numa].len())]).collect()
 }
 
 /// The place of one of `guests` among `places`.
@@ -181,6 +198,17 @@ mod tests {
     }
 
     #[test]
+    fn numa_nodes_of_different_sizes_are_filled_before_a_core_is_shared() {
+        let given = |pes| -> Vec<u32> {
+            // One core of NUMA node 0, two of NUMA node 1.
+            processors(&node(), &[1, 2, 3], pes, Bind::Core, Map::Numa).iter().map(|cpus| cpus[0]).collect()
+        };
+        assert_eq!(given(3), [1, 2, 3]);
+        assert_eq!(given(4), [1, 2, 3, 1]);
+        assert_eq!(given(6), [1, 2, 3, 1, 2, 3]);
+    }
+
+    #[test]
     fn only_allowed_processors_are_given() {
         assert_eq!(processors(&node(), &[3, 5, 6], 2, Bind::Core, Map::Block), [vec![5], vec![6]]);
         assert_eq!(processors(&node(), &[3, 5, 6], 2, Bind::Numa, Map::Numa), [vec![5], vec![6, 3]]);
@@ -211,7 +239,7 @@ mod tests {
             assert!(given.iter().all(|cpus| !cpus.is_empty() && cpus.iter().all(|cpu| allowed.contains(cpu))));
             let mut load = std::collections::BTreeMap::new();
             given.iter().for_each(|cpus| *load.entry(cpus.clone()).or_insert(0) += 1);
-            if bind == Bind::Core && map == Map::Block {
+            if bind == Bind::Core {
                 let cores = cores(&node(), &allowed);
                 assert_eq!(load.len(), cores.min(pes));
                 assert!(load.values().max().unwrap() - load.values().min().unwrap() <= 1);

@@ -36,7 +36,7 @@ impl<'r> SysTree<'r> {
     fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.root.join(folder)).into_iter().flatten().flatten();
         let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort_by_key(|name| natural(name));
+        names.sort_by(|one, other| natural(one).cmp(&natural(other)));
         names
     }
 
