@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { BATCHES = 24, LONGEST = 4 << 20, BATCH_NS = 500000, MOST_TIMES = 64 };
+enum { BATCHES = 24, LONGEST = 4 << 20, BATCH_NS = 500000, MOST_TIMES = 1024, TRIALS = 5 };
 
 static long *source, *dest, *agreed;
 static int me, npes;
@@ -46,6 +46,11 @@ static void measure(const char *name, void (*call)(size_t), size_t bytes)
 {
     size_t n = bytes / sizeof(long);
     double once = batch(call, n, 2), batches[BATCHES];
+    /* The first calls of a kind make what the later ones find. */
+    for (int i = 0; i < TRIALS; i++) {
+        double again = batch(call, n, 8);
+        if (again < once) once = again;
+    }
     /* All make equally many calls: as many as PE 0 says. */
     if (me == 0) {
         long times = (long)(BATCH_NS / once);

@@ -103,7 +103,8 @@ impl ExplainArgs {
                 .fix(format!("say --nodes 1 to --nodes {size}")));
         }
         let (members, on) = (verdict::counted(size as usize), verdict::counted_as(nodes as usize, "node"));
-        let mut text = format!("{collective}, {members} on {on}, {bytes} bytes\n{}", own.told);
+        let length = if collective == Collective::Sync { String::new() } else { format!(", {bytes} bytes") };
+        let mut text = format!("{collective}, {members} on {on}{length}\n{}", own.told);
         if nodes == 1 {
             let rules = Rules { own: &own.rows, ..Rules::default() };
             let shape = self.shape(&own.node_levels);
@@ -179,6 +180,7 @@ impl ExplainArgs {
         let answer = tables.iter().find_map(|(_, rows)| choose::choose_from(rows, &question));
         let meets = self.collective == Collective::Sync && self.nodes() > 1;
         let way = self.way(rules);
+        let without_own = self.way(Rules { own: &[], ..rules });
         let in_parts =
             matches!(way, CollectiveWay::Slices { .. } | CollectiveWay::Parts(_) | CollectiveWay::Gathered(_));
         let told = match (way.schedule(), answer) {
@@ -187,7 +189,11 @@ impl ExplainArgs {
             (None, Some(_)) => {
                 "the way above runs no schedule, or none has room for this size: the row is not used".into()
             }
-            (Some(run), Some(answer)) if run == answer => format!("the way above runs {run}"),
+            // The schedules of several collectives share a name.
+            (Some(run), Some(answer)) if run.to_string() == answer.to_string() => format!("the way above runs {run}"),
+            (_, Some(answer)) if without_own != way => {
+                format!("the row changes the way: without {answer} it is {without_own}")
+            }
             (Some(run), _) if in_parts => {
                 format!("the way above exchanges parts of nodes, by {run}: the row is not used")
             }
@@ -222,6 +228,7 @@ mod tests {
     #[test]
     fn explanations_name_the_way_and_the_row() {
         let barrier = |nodes| plain(of("barrier", 8, nodes, 0));
+        assert!(barrier(1).starts_with("sync, 8 PEs on 1 node\n"), "{}", barrier(1));
         assert!(barrier(1).contains("exchange: ") && barrier(1).contains("no row answers"), "{}", barrier(1));
         assert_eq!(barrier(4).matches("the leaders meet by dissemination-4").count(), 2, "{}", barrier(4));
         assert!(barrier(4).contains("the leaders meet by dissemination-2"), "{}", barrier(4));
@@ -268,6 +275,16 @@ mod tests {
         assert!(tcp.contains("TCP row census           answers\n  the way above runs census\n"), "{sum}");
         let alltoall = plain(of("alltoall", 16, 4, 1 << 20));
         assert!(alltoall.contains("members: ") && alltoall.contains("the row is not used"), "{alltoall}");
+    }
+
+    #[test]
+    fn a_row_that_takes_a_call_off_its_way_is_no_row_without_use() {
+        let own = set(|settings| settings.algorithms.broadcast = "scatter-gather".into()).expect("it is a name");
+        let told = of("broadcast", 2, 2, 8).with(&own).expect("it can be explained");
+        assert!(told.contains("the row changes the way: without scatter-gather it is ring: "), "{told}");
+        assert!(!told.contains("is not used"), "{told}");
+        let collect = plain(of("collect", 16, 4, 1 << 20));
+        assert!(collect.contains("the way above runs census\n") && !collect.contains("no room"), "{collect}");
     }
 
     #[test]

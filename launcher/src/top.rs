@@ -53,7 +53,9 @@ impl TopArgs {
             Error::new(format!("--delay {}", self.delay)).because(why).fix("pass a number of seconds above 0")
         })?;
         let job = ask::meant(self.job)?;
-        let mut before = ask::view(job)?;
+        // A job that is stopped has no table, and who asks once does not wait until it goes on.
+        let view = if self.once { ask::view_at_once } else { ask::view };
+        let mut before = view(job)?;
         // A page has rates, which take two views.
         if self.once && self.json && self.html.is_none() {
             return Ok(line(&before));
@@ -63,9 +65,9 @@ impl TopArgs {
         loop {
             std::thread::sleep(delay);
             // A job that has ended has no next table.
-            let now = match ask::view(job) {
+            let now = match view(job) {
                 Ok(now) => now,
-                Err(_) if !ask::jobs().contains(&job) && !self.once => return Ok(farewell(job, self.json)),
+                Err(_) if !ask::jobs().contains(&job) => return Ok(farewell(job, self.json)),
                 Err(error) => return Err(error),
             };
             let text = if self.json { line(&now) } else { table(&before, &now) };

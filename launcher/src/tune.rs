@@ -11,8 +11,10 @@ use oxshmem_os::process;
 use oxshmem_schedule::algorithm::names::{COLLECTIVES, FAMILIES, NAMES, find};
 use oxshmem_schedule::algorithm::{Collective, Schedule};
 use oxshmem_schedule::choose::{Row, to_json};
+use oxshmem_schedule::way::{Rules, TeamFacts};
 
 use crate::machine::{beside, helper};
+use crate::schedules::ELEMENT;
 use crate::{results, tool_job};
 
 /// Every schedule is measured in this many jobs, which alternate with those of the others, so that a disturbance
@@ -52,6 +54,7 @@ pub fn tune(oshrun: &[String], file: &Path) -> Result<String, Error> {
             }
         }
     }
+    merge_equal_ways(&mut times, nodes);
     let rows = rows(&times, nodes);
     results::write(file, to_json(&rows)).map_err(unwritten)?;
     Ok(report(&times) + &summary(&times, rows.len(), file))
@@ -97,6 +100,36 @@ fn line(line: &str) -> Option<(usize, u64, f64)> {
     let name = words.next()?;
     let collective = COLLECTIVES.iter().position(|(known, _)| *known == name)?;
     Some((collective, words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
+/// A row does not always change how a call goes. The schedules that leave a call on its built-in way have been measured by the
+/// same code as the built-in choice, so all of them get the least of their times.
+fn merge_equal_ways(times: &mut Times, nodes: u32) {
+    for ((collective, bytes), times) in times.iter_mut() {
+        let collective = COLLECTIVES[*collective].1;
+        let is_built_in = |name: &str| name == STANDARD || leaves_way(collective, name, nodes, *bytes);
+        let equal: Vec<&'static str> = times.keys().copied().filter(|name| is_built_in(name)).collect();
+        let least = equal.iter().map(|name| times[name]).fold(f64::INFINITY, f64::min);
+        times.extend(equal.into_iter().map(|name| (name, least)));
+    }
+}
+
+/// Whether a call between nodes with one PE on each goes the same way with a row for this schedule as without, whether the nodes share
+/// processors or not.
+fn leaves_way(collective: Collective, name: &str, nodes: u32, bytes: u64) -> bool {
+    let Some(schedule) = find(collective, name) else { return true };
+    // The way of a barrier is to meet, by any schedule.
+    if collective == Collective::Sync {
+        return false;
+    }
+    let row = [Row { collective, max_size: u32::MAX, max_bytes: u64::MAX, schedule }];
+    [false, true].into_iter().all(|crowded| {
+        let way = |own| {
+            let team = TeamFacts::spread(nodes, nodes, Rules { own, crowded, served: true });
+            team.way(collective, ELEMENT as usize, bytes.div_ceil(ELEMENT) as usize)
+        };
+        way(&row) == way(&[])
+    })
 }
 
 /// The quickest of one size.
@@ -282,6 +315,23 @@ mod tests {
         assert!(told.starts_with("3 of 6 sizes are left to the built-in choice"), "{told}");
         assert!(told.ends_with("1 row is in t.json: set SHMEM_TUNING to it\n"), "{told}");
         assert!(summary(&times, 0, Path::new("t.json")).ends_with("t.json has no row, and changes nothing\n"));
+    }
+
+    /// The measurement of a row that changes nothing is one of the built-in choice.
+    #[test]
+    fn a_schedule_that_leaves_the_way_gains_nothing() {
+        let mut times = times(&[
+            ("auto", "fcollect 2097152 300"),
+            ("census", "fcollect 2097152 200"),
+            ("auto", "broadcast 8 30"),
+            ("scatter-gather", "broadcast 8 20"),
+        ]);
+        merge_equal_ways(&mut times, 2);
+        let fcollect = COLLECTIVES.iter().position(|(name, _)| *name == "fcollect").expect("it is a collective");
+        assert_eq!(times[&(fcollect, 2 << 20)], BTreeMap::from([("auto", 200.0), ("census", 200.0)]));
+        let (_, of_rows) = times.iter().find(|((_, bytes), _)| *bytes == 8).expect("a broadcast");
+        assert_eq!(*of_rows, BTreeMap::from([("auto", 30.0), ("scatter-gather", 20.0)]));
+        assert_eq!(rows(&times, 2).len(), 1);
     }
 
     #[test]

@@ -18,8 +18,13 @@ pub fn allowed() -> Vec<usize> {
         }
     }
     // Where the question itself is forbidden, all processors that are switched on are a fair answer.
+    (0..online()).collect()
+}
+
+/// How many processors of the machine are switched on, wherever this process may run.
+pub fn online() -> usize {
     // SAFETY: only returns a number.
-    (0..unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize).collect()
+    unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize
 }
 
 /// How many processors' worth of time this process gets: the allowed ones, or a control group's quota if that is less.

@@ -53,6 +53,8 @@ pub(crate) struct Findings {
     pending: HashMap<Measurand, UnfinishedFigure>,
     pub(crate) subjects: Vec<Entrant>,
     pub(crate) missing: Vec<Unmeasured>,
+    /// The groups of the operations, by pattern and form.
+    groups: HashMap<(String, String), String>,
     /// Groups without any pattern that the user wants.
     unwanted: Vec<&'static str>,
     pub(crate) pes: u32,
@@ -66,8 +68,9 @@ impl Findings {
         order.into_iter().filter_map(|of| self.pending.remove(&of)?.finish(of)).collect()
     }
 
-    fn add(&mut self, contender: &str, round: &Sampling) {
+    fn add(&mut self, contender: &str, group: &str, round: &Sampling) {
         let Sampling { pattern, form, bytes, .. } = round.clone();
+        self.groups.entry((pattern.clone(), form.clone())).or_insert_with(|| group.to_owned());
         let of = Measurand { contender: contender.to_owned(), pattern, form, bytes };
         if !self.pending.contains_key(&of) {
             self.order.push(of.clone());
@@ -84,6 +87,31 @@ impl Findings {
         Err(Error::new(format!("the job of {contender} has {}", counted(pes as usize)))
             .because(format!("the jobs before had {}; what stands behind `--` is for our oshrun alone", self.pes))
             .fix("say how many before `--`, for all libraries: -n N"))
+    }
+
+    /// Notes the operations that the program of another library leaves out, because the library does not have them. `ours`: the name of
+    /// the library that has all.
+    fn note_absent(&mut self, ours: &str) {
+        let is_of = |of: &Measurand, name: &str, other: &Measurand| {
+            of.contender == name && (&of.pattern, &of.form) == (&other.pattern, &other.form)
+        };
+        for subject in self.subjects.iter().filter(|subject| subject.name != ours) {
+            let mut absent: Vec<String> = Vec::new();
+            for of in self.order.iter().filter(|of| of.contender == ours) {
+                let group = &self.groups[&(of.pattern.clone(), of.form.clone())];
+                let is_measured = self.order.iter().any(|other| is_of(other, &subject.name, of));
+                if !is_measured && !self.lacks(&subject.name, group) && !absent.contains(&of.name()) {
+                    absent.push(of.name());
+                }
+            }
+            if !absent.is_empty() {
+                self.missing.push(Unmeasured {
+                    contender: subject.name.clone(),
+                    group: absent.join("; "),
+                    why: format!("OpenSHMEM {} has no such calls", subject.standard),
+                });
+            }
+        }
     }
 
     fn lacks(&self, contender: &str, group: &str) -> bool {
@@ -111,6 +139,7 @@ pub(crate) fn measure(contenders: &[Contender], effort: &Effort) -> Result<Findi
     }
     let place = |subject: &Entrant| contenders.iter().position(|contender| contender.name == subject.name);
     findings.subjects.sort_by_key(place);
+    findings.note_absent(&contenders[0].name);
     Ok(findings)
 }
 
@@ -163,7 +192,7 @@ fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findi
             Ok(PrintedLine::Hello { library, standard, pes, init }) => {
                 findings.of_as_many(&contender.name, pes)?;
                 if wants_start {
-                    findings.add(&contender.name, &Sampling::of_time(START_UP, "shmem_init", init));
+                    findings.add(&contender.name, group, &Sampling::of_time(START_UP, "shmem_init", init));
                 }
                 let subject =
                     Entrant { name: contender.name.clone(), library, standard, launcher: contender.described() };
@@ -172,7 +201,7 @@ fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findi
                 }
             }
             Ok(PrintedLine::Row(round)) => {
-                findings.add(&contender.name, &round);
+                findings.add(&contender.name, group, &round);
                 patterns += 1;
             }
             Ok(PrintedLine::Complete { complete: said }) => complete = said,
@@ -185,7 +214,7 @@ fn run(contender: &Contender, group: &str, effort: &Effort, findings: &mut Findi
         return Err(broken_off(contender, group, &job));
     }
     if group == START && wants_start {
-        findings.add(&contender.name, &Sampling::of_time(START_UP, "whole job", took.as_nanos() as f64));
+        findings.add(&contender.name, group, &Sampling::of_time(START_UP, "whole job", took.as_nanos() as f64));
         patterns += 1;
     }
     Ok(patterns)
@@ -243,6 +272,36 @@ mod tests {
         let told = findings.of_as_many("Open MPI", 2).expect_err("it has 2").to_string();
         assert!(told.contains("the job of Open MPI has 2 PEs") && told.contains("the jobs before had 4"), "{told}");
         assert_eq!(findings.pes, 4);
+    }
+
+    /// An operation of a group that has failed is no operation that the library lacks.
+    #[test]
+    fn operations_that_another_library_lacks_are_noted() {
+        let entrant = |name: &str, standard: &str| Entrant {
+            name: name.into(),
+            library: name.into(),
+            standard: standard.into(),
+            launcher: "oshrun".into(),
+        };
+        let mut findings =
+            Findings { subjects: vec![entrant("oxshmem", "1.6"), entrant("old", "1.4")], ..Findings::default() };
+        let mut add = |library: &str, group: &str, pattern: &str, form: &str| {
+            findings.add(library, group, &Sampling::of_time(pattern, form, 1.0));
+        };
+        add("oxshmem", "latency", "put", "");
+        add("old", "latency", "put", "");
+        add("oxshmem", "latency", "put with signal", "");
+        add("oxshmem", "reductions", "maximum of longs", "team");
+        add("oxshmem", "teams", "team", "split_2d and destroy");
+        let failed = Unmeasured { contender: "old".into(), group: "teams".into(), why: "it ended".into() };
+        findings.missing.push(failed.clone());
+        findings.note_absent("oxshmem");
+        let absent = Unmeasured {
+            contender: "old".into(),
+            group: "put with signal; maximum of longs, team".into(),
+            why: "OpenSHMEM 1.4 has no such calls".into(),
+        };
+        assert_eq!(findings.missing, [failed, absent]);
     }
 
     #[test]

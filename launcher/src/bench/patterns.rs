@@ -2,7 +2,7 @@
 
 use oxshmem_report::units;
 
-use super::campaign::{Campaign, Figure};
+use super::campaign::{Campaign, Figure, Measurand};
 
 /// The groups of patterns, each of which is a job of its own.
 pub(crate) const GROUPS: [&str; 10] =
@@ -108,10 +108,17 @@ impl Figure {
 
     /// Operation and form in one.
     pub(crate) fn name(&self) -> String {
-        match self.of.form.as_str() {
-            "" => self.of.pattern.clone(),
-            form if self.of.pattern == "team" => form.to_owned(),
-            form => format!("{}, {form}", self.of.pattern),
+        self.of.name()
+    }
+}
+
+impl Measurand {
+    /// Operation and form in one.
+    pub(crate) fn name(&self) -> String {
+        match self.form.as_str() {
+            "" => self.pattern.clone(),
+            form if self.pattern == "team" => form.to_owned(),
+            form => format!("{}, {form}", self.pattern),
         }
     }
 }

@@ -105,7 +105,7 @@ struct Simulate {
     /// sync, reduce-idempotent, broadcast, ..., or an operation: barrier, max, sum, ...
     #[arg(long, default_value = "sync", value_parser = schedules::collective)]
     collective: Collective,
-    /// A schedule, several separated by commas, or all that serve the collective
+    /// A schedule, or several separated by commas; without it all that serve the collective
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     algorithm: Vec<String>,
     /// Team sizes: 1024,4096 or 1024..1048576, which goes in steps of 4

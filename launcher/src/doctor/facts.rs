@@ -34,6 +34,8 @@ pub(crate) struct Facts {
     pub(crate) memory: (u64, String),
     /// Processors that may be used, and processors that the process may run on.
     pub(crate) processors: (usize, usize),
+    /// The machine's processors.
+    pub(crate) online_processors: usize,
     /// Packages, NUMA nodes and cores in words.
     pub(crate) topology: Option<String>,
     /// Whether the kernel moves pages between NUMA nodes.
@@ -105,6 +107,7 @@ impl Facts {
             addresses: process::addresses(),
             memory: (tightest.free, tightest.limited_by),
             processors: (cpus::usable(), cpus::allowed().len()),
+            online_processors: cpus::online(),
             topology: seen.as_ref().map(|seen| seen.node.describe()),
             numa_balancing: line("/proc/sys/kernel/numa_balancing") == "1",
             no_shared_memory: shared_memory.err().map(|error| error.to_string()),

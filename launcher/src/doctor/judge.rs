@@ -6,6 +6,7 @@ use oxshmem_base::size;
 
 use super::facts::{CardPort, Facts};
 use super::finding::Diagnosis;
+use crate::verdict::counted_as;
 use crate::wrapper::modules;
 
 /// Cards pin memory; a job that may lock less than this soon gets no further registration.
@@ -195,9 +196,10 @@ fn tools(facts: &Facts) -> Diagnosis {
 }
 
 fn load(facts: &Facts) -> Diagnosis {
-    let (usable, _) = facts.processors;
-    let verdict = format!("{:.1} on {usable} processors", facts.load);
-    if facts.load > usable as f64 / 2.0 {
+    // The load is that of the whole machine, wherever this process may run.
+    let online = facts.online_processors;
+    let verdict = format!("{:.1} on {}", facts.load, counted_as(online, "processor"));
+    if facts.load > online as f64 / 2.0 {
         Diagnosis::warning(verdict)
             .because("other programs take processors, and PEs that wait for each other are as slow as the slowest one")
             .fix("wait until these programs end (`top` shows them), or start fewer PEs; measurements made now are not reliable")

@@ -62,9 +62,10 @@ pub(super) fn story(text: &str, kind: u64) -> String {
     let lines: Vec<StoryLine<'_>> = text.lines().filter_map(StoryLine::read).collect();
     let before = &lines[..lines.iter().take_while(|line| line.step < kind).count()];
     let mut out = format!("The outcome turns at step {}. ", kind.saturating_sub(1));
-    match before.iter().rev().find(|line| line.is_program) {
+    match before.last() {
         Some(line) => {
-            let _ = writeln!(out, "PE {} {}, while there were under way:", line.pe, line.text);
+            let who = if line.is_program { "PE" } else { "The network of PE" };
+            let _ = writeln!(out, "{who} {} {}, while there were under way:", line.pe, line.text);
         }
         None => out += "There were under way:\n",
     }
@@ -147,6 +148,7 @@ mod tests {
         let told = story(&text, 4);
         let open = format!("of PE 0: put #1 to PE 1 {block} (a.c:10) of 8 bytes, of which 0 have landed\n");
         assert!(told.contains(&open), "{told}");
+        assert!(told.contains("turns at step 3. The network of PE 0 issues put #1"), "{told}");
     }
 
     #[test]
