@@ -25,8 +25,6 @@ use crate::{guardian, runtime, say};
 const ORPHANED: i32 = 1;
 /// How long the last reports may take on their way.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long they may take if there are records among them.
-const RECORDS: Duration = Duration::from_secs(120);
 
 /// The agent's whole life; its exit status, which is that of the job if `tells` says so.
 pub fn serve(tells: bool) -> i32 {
@@ -63,8 +61,7 @@ async fn live() -> Result<i32, i32> {
     let status = attend(&description, mark, guard.as_ref(), &mut orders, &mut pipe).await;
     drop(pipe);
     // A reader that takes longer does not read any more.
-    let patience = if description.plan.recording.is_some() { RECORDS } else { FAREWELL };
-    let _ = tokio::time::timeout(patience, writer).await;
+    let _ = tokio::time::timeout(FAREWELL, writer).await;
     if description.plan.recording.is_some() {
         // The folder is there only if the launcher has gone.
         let _ = std::fs::remove_dir_all(gathering::folder(&description.mark, description.host_pes[0].host));
@@ -85,6 +82,7 @@ async fn attend(
 ) -> Result<i32, i32> {
     let host = description.host_pes[0].host;
     let records = description.plan.recording.as_ref().map(|_| gathering::folder(&description.mark, host));
+    let (room, (tell, mut sent)) = (gathering::room(), mpsc::unbounded_channel());
     let mut subtree = Subtree::new(Rc::clone(description), host, mark);
     subtree.guard_by(guard);
     subtree.start_remotes(&description.host_pes[1..]);
@@ -106,6 +104,7 @@ async fn attend(
                     AgentOrder::Told { host: to, text } if *to == host => {
                         asking.drain(..).for_each(|visitor| visitor.tell(text.clone().into_bytes()));
                     }
+                    AgentOrder::Kept { host: to } if *to == host => room.add_permits(1),
                     AgentOrder::Finish { status } => outcome = *status,
                     _ => {}
                 }
@@ -125,15 +124,25 @@ async fn attend(
                 asking.push(visitor);
                 pipe.send(&AgentReport::Asked { host });
             }
-            report = subtree.next() => {
-                if report == (AgentReport::Done { host }) {
-                    is_done = true;
-                    if let Some(records) = &records {
-                        gathering::send(records, &mut |report| pipe.send(report));
-                    }
-                }
+            Some(report) = sent.recv() => {
+                is_done |= report == (AgentReport::Done { host });
                 pipe.send(&report);
             }
+            report = subtree.next() => match &records {
+                // Nothing is left of the job here once its records are with the launcher, which may take long.
+                Some(records) if report == (AgentReport::Done { host }) => {
+                    let (records, room, tell) = (records.clone(), Rc::clone(&room), tell.clone());
+                    tokio::task::spawn_local(async move {
+                        gathering::send(&records, host, &room, &tell).await;
+                        // Without a receiver the job is over.
+                        let _ = tell.send(report);
+                    });
+                }
+                _ => {
+                    is_done |= report == (AgentReport::Done { host });
+                    pipe.send(&report);
+                }
+            },
         }
     }
     Ok(outcome)

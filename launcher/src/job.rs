@@ -313,7 +313,10 @@ impl RunningJob {
             AgentReport::Stuck { waiting } => self.stuck(waiting),
             AgentReport::Output { host, pe, stream, bytes } => self.screen.show(host, Some(pe), stream, bytes),
             AgentReport::Unkept { pe, stream, why } => self.unkept(pe, stream, &why),
-            AgentReport::Record { name, offset, bytes } => self.keep(&name, offset, &bytes),
+            AgentReport::Record { host, name, offset, bytes } => {
+                self.keep(&name, offset, &bytes);
+                self.subtree.obey(AgentOrder::Kept { host });
+            }
             AgentReport::Taken { pe, bytes } => self.taken(pe, bytes),
             AgentReport::Seen { host, question, witnesses } => self.seen(host, question, witnesses),
             AgentReport::Asked { host } => self.ask(ReportReason::Agent(host)),

@@ -154,7 +154,7 @@ impl Subtree {
     pub(crate) fn obey(&mut self, order: AgentOrder) {
         match &order {
             AgentOrder::Input { pe, .. } => self.pass_to(|remote| remote.pes.contains(pe), &order),
-            AgentOrder::Written { host, .. } | AgentOrder::Told { host, .. } => {
+            AgentOrder::Written { host, .. } | AgentOrder::Told { host, .. } | AgentOrder::Kept { host } => {
                 self.pass_to(|remote| remote.hosts.contains(host), &order);
             }
             AgentOrder::Start(_) | AgentOrder::Beat => {}
@@ -192,8 +192,8 @@ impl Subtree {
                 }
                 self.finishing = true;
             }
-            // The agent of that host has its own PEs' questions.
-            AgentOrder::Told { .. } | AgentOrder::Start(_) | AgentOrder::Beat => {}
+            // The agent of that host has its own PEs' questions and records.
+            AgentOrder::Told { .. } | AgentOrder::Kept { .. } | AgentOrder::Start(_) | AgentOrder::Beat => {}
         }
     }
 

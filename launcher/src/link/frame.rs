@@ -34,6 +34,8 @@ pub(crate) enum AgentOrder {
     Fenced { values: Vec<(String, String)>, last: bool },
     /// This many bytes of this host's output have been written, so there is room for as many.
     Written { host: u32, stream: OutputStream, bytes: u32 },
+    /// A piece of a record of this host has been kept, so there is room for another one.
+    Kept { host: u32 },
     /// This stream has no reader any more.
     Closed { stream: OutputStream },
     /// Answer with what the PEs do, and with this many of the last calls of each.
@@ -80,6 +82,7 @@ pub(crate) enum AgentReport {
     Unkept { pe: u32, stream: OutputStream, why: String },
     /// A piece of a file in which a PE was recorded.
     Record {
+        host: u32,
         name: String,
         offset: u64,
         #[serde(with = "serde_bytes")]
