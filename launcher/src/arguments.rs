@@ -16,7 +16,7 @@ use oxshmem_os::process;
 
 use crate::arguments::advice::{behind_a_colon, stray_count, unshown_output};
 use crate::arguments::prepared::{PreparedWords, SwallowedWord, is_called, prepared};
-use crate::arguments::values::{Hosts, host_list, number_of_pes, seconds, stdin, unset, variable};
+use crate::arguments::values::{Hosts, host_list, number_of_pes, remote_command, seconds, stdin, unset, variable};
 use crate::arguments::waiting::WaitingOptions;
 use crate::machine::helper;
 use crate::plan::{BindTo, Display, HostOptions, HostOrder, JobPlan, Label, PeList, ProgramSpec, RecordingPlan, Stdin};
@@ -57,8 +57,9 @@ pub struct OshrunOptions {
     #[arg(long, value_enum, default_value_t = HostOrder::Block)]
     map: HostOrder,
 
-    /// Command that starts a program on {host} and connects to it, instead of ssh (for example 'ip netns exec {host}')
-    #[arg(long, value_name = "COMMAND")]
+    /// Command that starts a program on {host} and connects to it, instead of ssh (for example 'ip netns exec {host}').
+    /// Its arguments are quoted for a shell there if it is ssh, rsh, remsh or kubexec.sh
+    #[arg(long, value_name = "COMMAND", value_parser = remote_command)]
     launch_agent: Option<String>,
 
     /// The other hosts have oxshmem in this directory: DIR/bin/oshrun [default: the same path as here, or PATH]

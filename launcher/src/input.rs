@@ -111,22 +111,25 @@ fn read_piece() -> Vec<u8> {
     let input = io::stdin();
     // A read that waits at the terminal would stop the launcher once the user has stopped the job and continued it in the background.
     while input.is_terminal() && !has_bytes_for_us(&input) {}
-    piece_of(input)
+    piece_of(input).unwrap_or_else(|error| {
+        say(&format!("note: the input cannot be read ({error}), so it ends here for the PEs that read it (--stdin)"));
+        Vec::new()
+    })
 }
 
 /// Reads the next piece; no bytes: the end. Another process that has the same descriptor may have made its reads not wait.
-fn piece_of(mut input: impl Read + AsFd) -> Vec<u8> {
+fn piece_of(mut input: impl Read + AsFd) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; PIECE];
     let length = loop {
-        match input.read(&mut bytes).map_err(|error| error.kind()) {
-            Err(io::ErrorKind::Interrupted) => {}
+        match input.read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             // The next read tells whether there is something now.
-            Err(io::ErrorKind::WouldBlock) => drop(sockets::wait_readable(&input, GLANCE)),
-            read => break read.unwrap_or(0),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => drop(sockets::wait_readable(&input, GLANCE)),
+            read => break read?,
         }
     };
     bytes.truncate(length);
-    bytes
+    Ok(bytes)
 }
 
 /// Waits a moment for bytes of the terminal that are for the launcher, and not for the shell.
@@ -218,8 +221,8 @@ mod tests {
             thread::sleep(Duration::from_millis(50));
             writer.write_all(b"late").expect("the reader waits for it");
         });
-        assert_eq!(piece_of(&input), b"late");
+        assert_eq!(piece_of(&input).expect("bytes"), b"late");
         writes.join().expect("it has written");
-        assert_eq!(piece_of(&input), b"");
+        assert_eq!(piece_of(&input).expect("the end"), b"");
     }
 }

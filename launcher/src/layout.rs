@@ -1,7 +1,7 @@
 //! Where the PEs of a job run: the plan, the hosts that were named or granted, and what travels to them.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use oxshmem_base::Error;
@@ -53,7 +53,7 @@ pub(crate) fn laid_out(plan: &JobPlan, mark: String) -> Result<Rc<JobDescription
     let idle = hosts.iter().find(|(name, _)| !host_pes.iter().any(|host| host.name == *name));
     if let (Some((name, _)), Some(_)) = (idle, plan.places.waiting.as_ref().filter(|waiting| waiting.meets)) {
         return Err(usage(
-            Error::new(format!("--meet: host {name} waits, and gets none of {size} PEs"))
+            Error::new(format!("--meet: host {name} waits, and gets none of {}", counted(size as usize)))
                 .fix("run at least one PE on each host, for example with -N 1, or name fewer hosts"),
         ));
     }
@@ -137,7 +137,8 @@ fn hosts_of(plan: &JobPlan) -> Result<Hosts, Error> {
         _ => Ok(None),
     };
     let Some(named) = &plan.places.hosts else {
-        let Some(Allocation { mut hosts, shell }) = granted? else { return Ok((Vec::new(), None)) };
+        let Some(Allocation { mut hosts, shell, notes }) = granted? else { return Ok((Vec::new(), None)) };
+        notes.iter().for_each(|note| say(note));
         if plan.places.oversubscribe {
             hosts.iter_mut().for_each(|(_, room)| room.most = None);
         }
@@ -184,10 +185,16 @@ fn numbered(host_pes: &[HostPes], size: u32) -> Vec<u32> {
 }
 
 fn description(plan: JobPlan, mark: String, mapping: Option<String>, host_pes: Vec<HostPes>) -> JobDescription {
-    // Without a current directory PEs of this machine have none either, and agents say that they cannot go there.
-    let folder = std::env::current_dir().unwrap_or_default().into_os_string();
+    let folder = current_folder().into_os_string();
     let space = format!("{OUR_JOBS}{}", std::process::id());
     JobDescription { plan, mark, space, mapping, folder, path: std::env::var_os("PATH"), host_pes }
+}
+
+/// The current directory. One that is deleted has `(deleted)` behind its name: PEs of this machine have none either, and agents say that they
+/// cannot go there.
+fn current_folder() -> PathBuf {
+    let here = std::env::current_dir().or_else(|_| std::fs::read_link("/proc/self/cwd"));
+    here.unwrap_or_default()
 }
 
 /// A wrong command line.

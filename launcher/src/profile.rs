@@ -120,7 +120,7 @@ pub(crate) fn conclude(recording: &RecordingPlan, status: i32) -> bool {
         Ok(None) => {
             say(&match status {
                 0 => nothing(&recording.folder).to_string(),
-                _ => "nothing is recorded: the job failed before a PE had passed shmem_init".to_owned(),
+                _ => "no record has come: the PEs had not passed shmem_init, or their host was lost".to_owned(),
             });
             true
         }

@@ -59,6 +59,15 @@ const MACHINE: usize = 18;
 /// Its length for machines with addresses of 64 bits.
 const HEADER: usize = 64;
 
+/// The limit that has been reached where the system starts nothing more.
+pub(crate) fn limit(error: &io::Error) -> Option<&'static str> {
+    match error.raw_os_error()? {
+        libc::EAGAIN => Some("the limit of processes (ulimit -u, or pids.max of the control group)"),
+        libc::EMFILE | libc::ENFILE => Some("the limit of open files (ulimit -n)"),
+        _ => None,
+    }
+}
+
 /// Why the system did not start a program that looked startable. `files` are enough for `pes` PEs here.
 pub(crate) fn unstartable(error: io::Error, file: &Path, wdir: Option<&Path>, pes: u32, files: u64) -> Unusable {
     // The system does not say which of the files it means.
@@ -68,6 +77,13 @@ pub(crate) fn unstartable(error: io::Error, file: &Path, wdir: Option<&Path>, pe
             NOT_EXECUTABLE,
             Error::new(what).because(error).fix("name one that every host has: oshrun --wdir=DIR"),
         );
+    }
+    if let Some(limit) = limit(&error) {
+        let fix = match error.raw_os_error() {
+            Some(libc::EAGAIN) => format!("end other programs, or raise it by {pes} processes at least"),
+            _ => format!("raise it: {files} are enough for {pes} PEs on one host"),
+        };
+        return (NOT_EXECUTABLE, Error::new(format!("{limit} is reached")).because(error).fix(fix));
     }
     let (status, what, fix) = match error.raw_os_error() {
         Some(libc::ENOEXEC) => return (NOT_EXECUTABLE, explain(file, error)),
@@ -83,14 +99,6 @@ pub(crate) fn unstartable(error: io::Error, file: &Path, wdir: Option<&Path>, pe
             }
             let fix = format!("install what the first line of {} names, or compile it on this host", file.display());
             (NOT_FOUND, "the program's loader or interpreter is not there", fix)
-        }
-        Some(libc::EAGAIN) => {
-            let what = "the limit of processes is reached (ulimit -u, or pids.max of the control group)";
-            (NOT_EXECUTABLE, what, format!("end other programs, or raise it by {pes} processes at least"))
-        }
-        Some(libc::EMFILE | libc::ENFILE) => {
-            let error = Error::new("the limit of open files is reached (ulimit -n)").because(error);
-            return (NOT_EXECUTABLE, error.fix(format!("raise it: {files} are enough for {pes} PEs on one host")));
         }
         _ => {
             let fix = format!("see whether {} starts on this host without oshrun", file.display());

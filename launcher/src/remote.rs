@@ -1,7 +1,9 @@
 //! One agent below this host: the command that started it, the bytes in its pipe, and who it looks after.
 
+mod failures;
+
 use std::collections::BTreeSet;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use oxshmem_os::random;
@@ -18,7 +20,7 @@ use crate::link::frame::{self, AgentOrder, AgentReport, HostPes, JobDescription,
 use crate::link::greeting::{self, Greeting};
 use crate::link::pulse::Pulse;
 use crate::link::remote_shell::{self, RemotePath, SSH_CONNECTION};
-use crate::program::{NOT_EXECUTABLE, NOT_FOUND};
+use crate::remote::failures::{excerpt, failed_stage, is_turned_away, with_words};
 use crate::verdict;
 use crate::waiting::reach;
 
@@ -28,9 +30,6 @@ const LAST_WORDS: usize = 2000;
 const AFTERMATH: Duration = Duration::from_secs(2);
 /// The pauses in milliseconds before further tries where sshd turns a connection away, each up to half as long again or half as short.
 const PAUSES: [u64; 5] = [250, 500, 1000, 2000, 4000];
-/// The status of ssh when it has failed itself.
-const SSH_FAILED: i32 = 255;
-
 /// A report or an end of an agent.
 #[derive(Debug)]
 pub(crate) enum AgentEvent {
@@ -157,12 +156,7 @@ fn spawn(words: &[String], mark: &str) -> Result<Child, String> {
     for name in OPTIONS_OF_SRUN {
         command.env_remove(name);
     }
-    child::piped(&mut command).spawn().map_err(|error| {
-        format!(
-            "the remote shell cannot be started: {}: {error}; install it, or name another with --launch-agent",
-            words[0]
-        )
-    })
+    child::piped(&mut command).spawn().map_err(|error| failures::unspawned(&words[0], &error))
 }
 
 /// The orders for an agent that has greeted us: the first one, and those that follow.
@@ -218,17 +212,6 @@ fn about(pause: Duration) -> Duration {
     // Without a random number they come back together.
     let _ = random::fill(&mut chance);
     pause.mul_f64(0.5 + f64::from(chance[0]) / 256.0)
-}
-
-/// Whether the words of an ssh that has failed are those on a connection that sshd has closed at once. Another ssh on the way to the host
-/// may have said them.
-fn is_turned_away(status: ExitStatus, said: &str) -> bool {
-    // Releases before 8.0 begin with `ssh_`, later ones with `kex_`.
-    let is_it = |line: &str| {
-        line.contains("_exchange_identification: ")
-            && ["Connection closed by", "Connection reset by"].iter().any(|words| line.contains(words))
-    };
-    status.code() == Some(SSH_FAILED) && said.lines().any(is_it)
 }
 
 /// A remote shell. Unless it has been waited for, what it has started ends with it, also where the launcher leaves.
@@ -329,58 +312,9 @@ async fn last_words(mut stream: impl AsyncRead + Unpin) -> String {
     String::from_utf8_lossy(&said).trim().to_string()
 }
 
-/// Which stage failed when the remote shell ended before an agent answered.
-fn failed_stage(words: &[String], status: ExitStatus, said: &str, heard: &[u8]) -> String {
-    let shell = words.iter().take_while(|word| *word != "sh").cloned().collect::<Vec<_>>().join(" ");
-    let shell = if shell.is_empty() { words[0].clone() } else { shell };
-    let said = if said.is_empty() { excerpt(heard) } else { said.to_string() };
-    match status.code() {
-        Some(NOT_EXECUTABLE | NOT_FOUND) => with_words(
-            "the remote shell works, but oshrun cannot be run there; install oxshmem at the same path, put it into PATH, \
-             or name its place with --remote-prefix"
-                .into(),
-            &said,
-        ),
-        _ => with_words(
-            format!("the remote shell failed: `{shell}` {}; see whether `{shell} true` works", verdict::manner(status, None)),
-            &said,
-        ),
-    }
-}
-
-fn with_words(why: String, said: &str) -> String {
-    if said.is_empty() { why } else { format!("{why}; it said: {}", said.replace('\n', " | ")) }
-}
-
-fn excerpt(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).trim().escape_debug().to_string()
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::ExitStatusExt;
-
     use super::*;
-
-    #[test]
-    fn a_connection_that_sshd_closes_at_once_is_not_a_host_that_fails() {
-        let status = |code: i32| ExitStatus::from_raw(code << 8);
-        for (code, said, expected) in [
-            (
-                255,
-                "kex_exchange_identification: Connection closed by remote host\nConnection closed by 10.0.0.1 port 22",
-                true,
-            ),
-            (255, "kex_exchange_identification: read: Connection reset by peer", true),
-            (255, "Welcome\nssh_exchange_identification: Connection closed by remote host", true),
-            (255, "kex_exchange_identification: banner line too long", false),
-            (255, "ssh: connect to host n9 port 22: Connection refused", false),
-            (255, "Connection closed by 10.0.0.1 port 22", false),
-            (1, "kex_exchange_identification: Connection closed by remote host", false),
-        ] {
-            assert_eq!(is_turned_away(status(code), said), expected, "{code}: {said}");
-        }
-    }
 
     #[test]
     fn pauses_lie_around_their_time() {

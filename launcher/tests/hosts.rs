@@ -201,7 +201,7 @@ fn a_host_without_the_folder_of_the_launcher_serves_where_the_user_names_another
         job.args(["-c", "cd \"$0\" && rmdir \"$0\" && exec \"$@\""]).arg(&*gone);
         ended(job.arg(oshrun.get_program()).args(oshrun.get_args()).stdin(Stdio::null()))
     };
-    job(&[]).expect(2).says(&["cannot run in", "to fix:", "--wdir /DIR"]);
+    job(&[]).expect(2).says(&[&format!("cannot run in {} (deleted)", gone.display()), "to fix:", "--wdir /DIR"]);
     assert_eq!(job(&["--wdir", "/"]).expect(0).sorted(), ["/", "/"]);
 }
 
@@ -249,6 +249,7 @@ fn problem_25_every_stage_that_fails_is_named() {
     tool("mute/bin/oshrun", "exec sleep 600");
     tool("broken/bin/oshrun", "echo 'cannot open display' >&2; exit 5");
     let refused = tool("refused", "echo 'ssh: connect to host n9 port 22: Connection refused' >&2; exit 255");
+    let joining = tool("joining", "shift; exec sh -c \"$*\"");
     let noisy = tool("noisy", "echo \"Welcome to $1\"; shift; exec \"$@\"");
     let prefix = |name: &str| vec!["--remote-prefix".to_string(), folder.join(name).display().to_string()];
     let agent = |words: &str| vec!["--launch-agent".to_string(), words.to_string()];
@@ -261,7 +262,10 @@ fn problem_25_every_stage_that_fails_is_named() {
             agent(&format!("{} {{host}}", refused.display())),
             &["remote shell failed", "status 255", "Connection refused"],
         ),
-        (agent("'ssh"), &["--launch-agent", "not closed"]),
+        (
+            agent(&format!("{} {{host}}", joining.display())),
+            &["joining n9` joins its words for another shell", "ssh, rsh, remsh, kubexec.sh", "it said: ", "yntax error"],
+        ),
         (prefix("nothing"), &["the remote shell works, but oshrun cannot be run there", "--remote-prefix"]),
         (prefix("other"), &["a different build of oshrun is there: 9.9.9 0123456789abcdef", "0.1.0"]),
         (prefix("strange"), &["what answers there is not oshrun", "this is no launcher"]),
@@ -273,6 +277,9 @@ fn problem_25_every_stage_that_fails_is_named() {
         let failed = ended(oshrun(["-H", "n9", "-n", "2"]).args(shell).args(&options).arg("true")).expect(1);
         assert!(failed.stderr.starts_with("oshrun: host n9: "), "{options:?}: {}", failed.stderr);
         failed.says(words);
+    }
+    for (words, why) in [("'ssh", "not closed"), ("", "no command is named")] {
+        ended(oshrun(["-H", "n9"]).args(agent(words)).arg("true")).expect(2).says(&["--launch-agent", why]);
     }
     // The output of a login script does no harm.
     ended(oshrun(["-H", "n9"]).args(agent(&format!("{} {{host}}", noisy.display()))).arg("true")).well();

@@ -178,6 +178,16 @@ fn input_goes_where_it_should() {
 }
 
 #[test]
+fn an_input_that_cannot_be_read_is_told() {
+    for options in [&["--stdin", "all"][..], &["-H", "a", "--launch-agent", "env ON={host}"]] {
+        let mut job = oshrun([options, &["-n", "1", "wc", "-c"]].concat());
+        let ended = launch::Ended::from(job.stdin(std::fs::File::open("/").unwrap()).output().unwrap()).expect(0);
+        assert_eq!(ended.stdout.trim(), "0");
+        ended.says(&["note: the input cannot be read (Is a directory (os error 21)), so it ends here for the PEs"]);
+    }
+}
+
+#[test]
 fn a_pe_that_reads_late_keeps_no_other_one_from_reading() {
     let folder = TestFolder::new("streams");
     let script = "[ $PMI_RANK = 1 ] || until [ -e $HERE/read ]; do sleep 0.05; done; wc -c; > $HERE/read";

@@ -162,7 +162,7 @@ fn fault_T3_a_limit_of_file_sizes_is_named() {
     job.command().args(["-n", "1"]).arg(format!("--profile={}", folder.display()));
     // The memory that PEs share is a file, too, so the job does not even start.
     let ended = job.run(&hello, [""; 0]).expect(1);
-    let ended = ended.says(&["a file may have", "ulimit -f", "nothing is recorded: the job failed before"]);
+    let ended = ended.says(&["a file may have", "ulimit -f", "no record has come: the PEs had not passed shmem_init"]);
     assert!(!ended.stderr.contains("static"), "{ended}");
 }
 

@@ -17,7 +17,7 @@ mod gate;
 mod invitation;
 mod parcel;
 
-use failures::{SAME_VERSION, enough_files, failed, lost};
+use failures::{SAME_VERSION, enough_files, failed, lost, of_another_user};
 use gate::Gate;
 use invitation::Invitation;
 pub use parcel::Parcel;
@@ -235,6 +235,11 @@ pub(crate) fn invited(job: &Membership, epoch: u32) -> Result<(), Error> {
 /// A member's side: sends its parcel and receives what the leader has for all.
 fn visit(job: &Membership, invitation: &Invitation, mine: &Parcel) -> io::Result<Gathered> {
     let stream = descriptors::connect(&invitation.address())?;
+    // The leader closes the connection of another user without a word.
+    let (leader, own) = (descriptors::peer_uid(&stream)?, descriptors::own_uid());
+    if leader != own {
+        return Err(of_another_user(job, leader, own));
+    }
     let hello = [&invitation.token[..], &job.rank().to_le_bytes()].concat();
     sockets::send_all(&stream, &hello)?;
     send(&stream, mine)?;

@@ -17,9 +17,10 @@ pub fn svg(shown: &Shown<'_>) -> String {
     let (full_width, full_height) = (width + 2.0 * MARGIN, height + 2.0 * MARGIN);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{full_width}\" height=\"{full_height}\" \
-         viewBox=\"0 0 {full_width} {full_height}\" role=\"img\">\n<title>{} PEs on {}</title>\n<style>{STYLE}</style>\n\
+         viewBox=\"0 0 {full_width} {full_height}\" role=\"img\">\n<title>{} {} on {}</title>\n<style>{STYLE}</style>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
         shown.pes.len(),
+        if shown.pes.len() == 1 { "PE" } else { "PEs" },
         escaped(shown.host)
     );
     machine.draw(&mut svg, MARGIN, MARGIN, width, height);

@@ -82,6 +82,16 @@ fn pictures() {
 }
 
 #[test]
+fn a_picture_counts_its_pes() {
+    let node = node("laptop");
+    for (numbers, title) in [(&[3][..], "<title>1 PE on laptop<"), (&[0, 1], "<title>2 PEs on laptop<")] {
+        let places = placed(&node, numbers.len(), Bind::Core, Map::Block, &Wish::default());
+        let picture = picture::svg(&shown("laptop", &node, numbers, &places));
+        assert!(picture.contains(title), "{picture}");
+    }
+}
+
+#[test]
 fn one_line_for_the_curious() {
     let node = node("two-socket-infiniband");
     let places = placed(&node, 4, Bind::Core, Map::Block, &Wish::default());

@@ -110,25 +110,26 @@ pub(super) fn prepared(arguments: &[OsString], command: clap::Command) -> Result
         // The hint of the option before is about this word, if it is the program.
         let before = std::mem::take(&mut hint);
         swallowed = None;
-        match argument.to_str() {
-            Some("-np") => {
+        // The value that an option has behind its `=` need not be UTF-8.
+        match &*argument.to_string_lossy() {
+            "-np" => {
                 prepared.push("-n".into());
                 prepared.extend(rest.next().cloned());
             }
-            Some("--profile") => {
+            "--profile" => {
                 prepared.push(format!("--profile={PROFILE}").into());
                 hint = next_word(&rest).map(|word| format!("--profile takes its directory with `=`: --profile={word}"));
             }
-            Some("--sim") => {
+            "--sim" => {
                 prepared.push(argument.clone());
                 hint = next_word(&rest).map(|word| format!("--sim takes its seed with `=`: --sim={word}"));
             }
-            Some("--bind") => {
+            "--bind" => {
                 let (option, of_word) = bind(&mut rest);
                 prepared.push(option);
                 hint = of_word;
             }
-            Some(option) if option.starts_with('-') && option != "--" => {
+            option if option.starts_with('-') && option != "--" => {
                 let next = rest.as_slice().first().and_then(|word| word.to_str());
                 if let Some(error) = foreign(option).or_else(|| foreign_order(option, next)) {
                     return Err(error);

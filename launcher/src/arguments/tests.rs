@@ -225,6 +225,9 @@ fn the_value_of_a_variable_may_be_any_bytes() {
     use std::os::unix::ffi::OsStringExt;
     let bytes = |text: &[u8]| OsString::from_vec(text.to_vec());
     let plan = |variable: &[u8]| JobPlan::from_arguments(vec!["-x".into(), bytes(variable), "./a".into()]);
+    let named = [bytes(b"--wdir=/\xff"), "./a".into()];
+    let named = JobPlan::from_arguments(named.to_vec()).expect("an option and a program").programs.remove(0);
+    assert_eq!((named.wdir, named.command), (Some(bytes(b"/\xff").into()), vec!["./a".into()]));
     assert_eq!(plan(b"A=\xff=b").unwrap().programs[0].variables, [("A".to_string(), bytes(b"\xff=b"))]);
     assert!(matches!(plan(b"\xff=1"), Err(Refusal::Error(error)) if error.to_string().contains("not UTF-8")));
 }

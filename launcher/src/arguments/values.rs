@@ -7,6 +7,7 @@ use std::time::Duration;
 use oxshmem_base::Error;
 
 use crate::hosts::{self, HostEntry};
+use crate::link::remote_shell;
 use crate::plan::{MOST_PES, Stdin};
 
 /// The value of `-H`.
@@ -14,6 +15,11 @@ pub(super) type Hosts = std::sync::Arc<Vec<HostEntry>>;
 
 pub(super) fn host_list(text: &str) -> Result<Hosts, String> {
     hosts::from_option(text).map(Hosts::new)
+}
+
+/// The value of `--launch-agent`, which is taken apart for each host.
+pub(super) fn remote_command(text: &str) -> Result<String, String> {
+    remote_shell::words(text).map(|_| text.to_owned())
 }
 
 pub(super) fn number_of_pes(text: &str) -> Result<u32, String> {

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 
 use oxshmem_launcher::arguments::Refusal;
 use oxshmem_launcher::plan::{JobPlan, WaitingHosts};
-use oxshmem_launcher::waiting::{self, JobPart, host, reach};
+use oxshmem_launcher::waiting::part::{JobPart, part_of};
+use oxshmem_launcher::waiting::{host, reach};
 use oxshmem_launcher::{agent, guardian, job};
 use oxshmem_os::signals;
 
@@ -36,7 +37,7 @@ fn main() {
 /// Runs a job, or waits for the host that does.
 fn launch(arguments: Vec<OsString>) -> Result<i32, Refusal> {
     let plan = JobPlan::from_arguments(arguments)?;
-    Ok(match waiting::part_of(&plan)? {
+    Ok(match part_of(&plan)? {
         JobPart::Launches => job::run(&plan),
         JobPart::Waits(waiting) => host::wait(&waiting),
     })

@@ -16,6 +16,8 @@ pub(crate) struct Allocation {
     pub(crate) hosts: Vec<(String, Room)>,
     /// The words that start something on one of them, `{host}` standing for its name.
     pub(crate) shell: Option<&'static str>,
+    /// Sentences about what is not used.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Each agent is a job step of its own with pipes of its own; it shares the processors only with its PEs.
@@ -94,7 +96,19 @@ pub(crate) fn repeated(variable: impl Fn(&str) -> Option<String>) -> Option<Stri
 
 fn slurm(list: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Allocation, String> {
     let names = nodelist::expand(list)?;
-    let counts = |name| variable(name).and_then(|text| nodelist::counts(&text)).filter(|all| all.len() == names.len());
+    let mut notes = Vec::new();
+    let mut counts = |name| {
+        let text = variable(name)?;
+        let counts = nodelist::counts(&text).filter(|all| all.len() == names.len());
+        if counts.is_none() {
+            notes.push(format!(
+                "note: {name} is `{text}`, which has no number for each of the hosts of SLURM_JOB_NODELIST ({}), so it is not used; -N says how \
+                 many PEs each host gets",
+                names.len()
+            ));
+        }
+        counts
+    };
     let (tasks, processors) = (counts("SLURM_TASKS_PER_NODE"), counts("SLURM_JOB_CPUS_PER_NODE"));
     let room = |i: usize| {
         let slots = tasks.as_ref().map(|tasks| tasks[i]);
@@ -103,7 +117,7 @@ fn slurm(list: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Alloc
         Room { slots: slots.or(most), most }
     };
     let hosts = names.iter().cloned().zip((0..names.len()).map(room)).collect();
-    Ok(Allocation { hosts, shell: Some(SRUN) })
+    Ok(Allocation { hosts, shell: Some(SRUN), notes })
 }
 
 /// One line for each place; a host may come several times. PBS's own `pbsdsh` gives a program no input, so agents are
@@ -116,13 +130,13 @@ fn pbs(text: &str) -> Result<Allocation, String> {
             None => hosts.push((name.to_string(), Room { slots: Some(1), most: None })),
         }
     }
-    if hosts.is_empty() { Err("the file names no host".into()) } else { Ok(Allocation { hosts, shell: None }) }
+    if hosts.is_empty() { Err("the file names no host".into()) } else { Ok(Allocation { hosts, shell: None, notes: Vec::new() }) }
 }
 
 fn flux(list: &str) -> Result<Allocation, String> {
     let names = nodelist::expand(list.trim())?;
     let hosts = names.into_iter().map(|name| (name, Room { slots: None, most: None })).collect();
-    Ok(Allocation { hosts, shell: Some(FLUX) })
+    Ok(Allocation { hosts, shell: Some(FLUX), notes: Vec::new() })
 }
 
 fn flux_hosts() -> Result<String, String> {
@@ -165,8 +179,28 @@ mod tests {
         let one = Room { slots: Some(1), most: Some(4) };
         assert_eq!(allocation.hosts, [("n1".into(), two), ("n2".into(), two), ("gpu".into(), one)]);
         assert!(allocation.shell.unwrap().contains("--nodelist={host}"));
+        assert_eq!(allocation.notes, [""; 0]);
         let bare = read(&[("SLURM_JOB_ID", "7"), ("SLURM_NODELIST", "n1")]).unwrap();
         assert_eq!(bare.hosts, [("n1".into(), Room { slots: None, most: None })]);
+    }
+
+    #[test]
+    fn counts_for_other_hosts_are_noted() {
+        for (tasks, processors) in [("2(x3)", "4(x2)"), ("", "4(x2)"), ("2,x", "4(x2)"), ("2(x2)", "4")] {
+            let allocation = read(&[
+                ("SLURM_JOB_ID", "7"),
+                ("SLURM_JOB_NODELIST", "n[1-2]"),
+                ("SLURM_TASKS_PER_NODE", tasks),
+                ("SLURM_JOB_CPUS_PER_NODE", processors),
+            ])
+            .unwrap();
+            let [note] = &allocation.notes[..] else { panic!("{:?}", allocation.notes) };
+            let (name, text) = match processors {
+                "4" => ("SLURM_JOB_CPUS_PER_NODE", processors),
+                _ => ("SLURM_TASKS_PER_NODE", tasks),
+            };
+            assert!(note.starts_with(&format!("note: {name} is `{text}`, which has no number for each")), "{note}");
+        }
     }
 
     #[test]

@@ -78,10 +78,13 @@ pub(crate) fn tool(
     Ok(words)
 }
 
-/// How many shells take apart what follows a command. ssh and the MPI Operator's script join their words with blanks for the shell of
-/// the other side. They may stand behind another program, as in `sudo ssh`, and behind each other, as in `ssh gateway ssh`.
+/// Remote shells that join their words with blanks for a shell of the other side. The last one is the MPI Operator's script.
+pub(crate) const JOINING: [&str; 4] = ["ssh", "rsh", "remsh", "kubexec.sh"];
+
+/// How many shells take apart what follows a command. They may stand behind another program, as in `sudo ssh`, and behind each
+/// other, as in `ssh gateway ssh`.
 fn shells(command: &[String]) -> usize {
-    let joins = |name: &str| ["ssh", "rsh", "remsh", "kubexec.sh"].contains(&name);
+    let joins = |name: &str| JOINING.contains(&name);
     let first = command.first().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
     // A path behind the first word is rather that of a key or a socket.
     usize::from(joins(first)) + command.iter().skip(1).filter(|word| joins(word)).count()

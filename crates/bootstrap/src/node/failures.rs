@@ -17,11 +17,11 @@ pub(super) fn enough_files(members: usize) -> usize {
 pub(super) const SAME_VERSION: &str = "start all PEs of a job with the same version of oxshmem";
 
 pub(super) fn failed(job: &Membership, error: &io::Error) -> Error {
-    // The PEs have met, and the leader cannot give them what they came for.
+    // The PEs have met, and the leader cannot give them what they came for; or they cannot meet, for a reason that has its words.
     if let Some(refusal) = refusal(error) {
         return refusal.clone();
     }
-    let failed = Error::new(format!("PE {} could not meet the other PEs of its node", job.rank()));
+    let failed = not_met(job);
     let enough = enough_files(job.node().members.len());
     let enough = format!("the limit of open files (ulimit -n): {enough} are enough here");
     let is_limit = matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) || error.kind() == io::ErrorKind::InvalidData;
@@ -49,7 +49,23 @@ pub(super) fn failed(job: &Membership, error: &io::Error) -> Error {
     }
 }
 
-/// The leader's own words, which all PEs of the node show alike.
+fn not_met(job: &Membership) -> Error {
+    Error::new(format!("PE {} could not meet the other PEs of its node", job.rank()))
+}
+
+/// Why a PE of the user `own` does not meet a leader of another user.
+pub(super) fn of_another_user(job: &Membership, leader: u32, own: u32) -> io::Error {
+    io::Error::other(
+        not_met(job)
+            .because(format!(
+                "it runs as user {own}, and PE {}, which brings them together, as user {leader}",
+                job.node().members[0]
+            ))
+            .fix("start all PEs of a job as one user, and those in containers of one host with the same mapping of users"),
+    )
+}
+
+/// The words of an error that has its own. Those of the leader all PEs of the node show alike.
 fn refusal(error: &io::Error) -> Option<&Error> {
     error.get_ref()?.downcast_ref()
 }

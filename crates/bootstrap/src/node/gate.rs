@@ -146,9 +146,10 @@ mod tests {
     use std::fs::File;
     use std::io::{BufRead, BufReader, Write};
     use std::process::Stdio;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     use oxshmem_os::signals::Process;
-    use oxshmem_test_folder::{again, is_again, passes};
+    use oxshmem_test_folder::{again, is_again, not_run, passes};
 
     use super::super::{answer, pack, send, visit};
     use super::*;
@@ -221,6 +222,49 @@ mod tests {
         let ended = child.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&ended.stdout);
         assert!(ended.status.success() && told.contains("1 passed"), "{told}");
+    }
+
+    #[test]
+    fn a_member_of_another_user_learns_which_users_do_not_meet() {
+        const NAME: &str = "OXSHMEM_TEST_GATE";
+        if is_again() {
+            let [name, token] = std::array::from_fn(|at| {
+                let numbers = std::env::var(NAME).unwrap();
+                u128::from_str_radix(numbers.split(' ').nth(at).unwrap(), 16).unwrap().to_be_bytes()
+            });
+            let job = Membership::placed(1, &[0, 0]);
+            let error = visit(&job, &Invitation { name, token }, &Parcel::default()).unwrap_err();
+            let text = failed(&job, &error).to_string();
+            assert!(text.contains("it runs as user 65534, and PE 0, which brings them together, as user 0\n"), "{text}");
+            return;
+        }
+        if descriptors::own_uid() != 0 {
+            return not_run("only root can start a process of another user");
+        }
+        let gate = Gate::open().unwrap();
+        let [name, token] = [gate.invitation.name, gate.invitation.token].map(u128::from_be_bytes);
+        let mut member = again(&["setpriv", "--reuid=65534", "--clear-groups"]);
+        member.env(NAME, format!("{name:x} {token:x}"));
+        let is_over = AtomicBool::new(false);
+        gate.listener.set_nonblocking(true).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut guests = Vec::new();
+                while !is_over.load(Relaxed) {
+                    gate.receive_guests(&mut guests).unwrap();
+                    thread::sleep(Duration::from_millis(10));
+                }
+                assert!(guests.is_empty(), "another user got in");
+            });
+            let ended = member.output();
+            is_over.store(true, Relaxed);
+            let ended = ended.expect("setpriv of util-linux");
+            let said = [ended.stdout, ended.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+            match ended.status.code() {
+                Some(126) => not_run("another user may not execute this test"),
+                _ => assert!(ended.status.success() && said.contains("1 passed"), "{said}"),
+            }
+        });
     }
 
     #[test]
