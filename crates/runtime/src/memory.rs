@@ -12,5 +12,6 @@ pub(crate) mod guard;
 pub(crate) mod heap;
 mod helgrind;
 mod huge_pages;
+mod left_windows;
 pub(crate) mod node_limits;
 pub(crate) mod windows;

@@ -185,7 +185,8 @@ mod tests {
         let [asking, answering] = pair();
         let mut poller = Poller::new().expect("there are descriptors");
         let both = Interest::READABLE | Interest::WRITABLE;
-        let registered = poller.registry().register(&mut SourceFd(&answering.as_raw_fd()), Token(FIRST_LINK), both);
+        let registry = poller.registry().expect("it is open");
+        let registered = registry.register(&mut SourceFd(&answering.as_raw_fd()), Token(FIRST_LINK), both);
         registered.expect("a socket can be watched");
         let mut said = Session::default();
         said.say(FrameKind::Ack);

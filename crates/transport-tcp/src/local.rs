@@ -1,10 +1,9 @@
 //! This PE as its links see it: its memory, its lanes, the sockets that are watched for it, and the addresses of the others.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use mio::Waker;
 use oxshmem_base::Error;
 use oxshmem_transport::due::DueBoard;
 use oxshmem_transport::{Participant, RegisteredMemory};
@@ -29,7 +28,7 @@ pub(crate) struct LocalPe {
     pub(crate) most_links: usize,
     pub(crate) memory: RegisteredMemory,
     pub(crate) lanes: LaneTable,
-    pub(crate) watched: WatchList,
+    pub(crate) watched: Arc<WatchList>,
     pub(crate) due: DueBoard,
     pub(crate) unasked: UnaskedLinks,
     /// Few links connect at a time.
@@ -68,13 +67,12 @@ impl UnaskedLinks {
 }
 
 impl LocalPe {
-    /// `own`: where peers find it. `waker` wakes the progress thread.
+    /// `own`: where peers find it.
     pub(crate) fn new(
         participant: &Participant<'_>,
         own: PeAddress,
         rails: u16,
         watched: WatchList,
-        waker: Waker,
     ) -> Result<Self, Error> {
         let Participant { me, pes, settings, secret, .. } = *participant;
         let (job, secret) = secret.split_at(16);
@@ -82,6 +80,8 @@ impl LocalPe {
         let most_links = usize::try_from(pes).unwrap_or(usize::MAX).saturating_mul(rails.into());
         let random = SystemRandom::new();
         let seed = u64::from_le_bytes(random_bytes(&random)?);
+        let watched = Arc::new(watched);
+        let woken = watched.clone();
         Ok(Self {
             me,
             credentials: Credentials { job, secret, encrypt: settings.tcp_encrypt },
@@ -91,11 +91,7 @@ impl LocalPe {
             memory: RegisteredMemory::default(),
             lanes: LaneTable::default(),
             watched,
-            due: DueBoard::new(move || {
-                if let Err(e) = waker.wake() {
-                    tracing::error!("the progress thread cannot be woken: {e}");
-                }
-            }),
+            due: DueBoard::new(move || woken.wake()),
             unasked: UnaskedLinks::default(),
             permits: Permits::new(most_links, seed),
             lost: OnceLock::new(),

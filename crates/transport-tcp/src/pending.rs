@@ -97,6 +97,7 @@ impl PendingConnections {
     /// Nobody is heard any more, and another life may listen at the port.
     pub(crate) fn close(&self) {
         *self.listener.lock() = None;
+        self.waiting.lock().here.clear();
     }
 
     /// Accepts new connections, and hears what they have said already. Handshakes that have ended go to `settle`. Returns whether

@@ -57,7 +57,8 @@ impl Net {
             return self.progress();
         }
         let mut awaited = Vec::with_capacity(1 + FEW_LINKS);
-        awaited.push(PollEntry::to_read(self.local.watched.descriptor()));
+        let Some(descriptor) = self.local.watched.descriptor() else { return 0 };
+        awaited.push(PollEntry::to_read(descriptor));
         if self.local.watched.has_few_links() {
             awaited.extend(self.links.iter().filter_map(|link| link.socket()));
         }

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mio::{Token, Waker};
 use oxshmem_base::Error;
 use oxshmem_os::descriptors;
 use oxshmem_transport::progress_thread::Drive;
@@ -23,7 +22,7 @@ use crate::local::LocalPe;
 use crate::net::Net;
 use crate::pending::PendingConnections;
 use crate::proto::admission::OTHER_FILES;
-use crate::watch::{LISTENER, Poller, WAKER, WatchList};
+use crate::watch::{LISTENER, Poller, WatchList};
 
 /// TCP needs no card, so it can always be had.
 pub static PROVIDER: Provider = Provider { name: "tcp", elsewhere: ELSEWHERE, offers, open };
@@ -46,9 +45,7 @@ fn open(participant: &Participant<'_>, choice: &Agreed<'_>) -> Result<Box<dyn Fa
     let rails = participant.settings.rails.unwrap_or(1).max(1);
     let PeListener { listener, named, own } = PeListener::open(participant, rails, choice.one_host)?;
     let (callers, thread, watched) = pollers().map_err(|e| Error::new("TCP: sockets cannot be polled").because(e))?;
-    let waker = Waker::new(thread.registry(), Token(WAKER))
-        .map_err(|e| Error::new("TCP: the progress thread cannot be woken").because(e))?;
-    let local = LocalPe::new(participant, own, rails, watched, waker)?;
+    let local = LocalPe::new(participant, own, rails, watched)?;
     if let Err(error) = descriptors::make_room(local.most_links as u64 + OTHER_FILES) {
         tracing::warn!(%error, "the limit of open files cannot be raised");
     }
@@ -124,9 +121,14 @@ impl Fabric for Tcp {
         self.net.links.iter().all(|link| link.is_over())
     }
 
+    /// No descriptor stays, also where the fabric does because callers may be late. First goes the list: what a late caller opens cannot be
+    /// watched, so it is closed again.
     fn close(&self) {
+        self.net.local.watched.close();
         self.net.links.iter().for_each(|link| link.hang_up());
         self.net.pending.close();
+        self.net.poller.lock().close();
+        self.net.thread.lock().poller.close();
     }
 
     fn describe(&self) -> String {

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Registry, Token};
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use oxshmem_base::Error;
+use parking_lot::RwLock;
 
 use crate::limits::FEW_LINKS;
 
@@ -30,21 +31,43 @@ const LOOK_SHARE: (u32, Duration, u32) = (20, Duration::from_secs(4), 8);
 
 /// The list of sockets in both views.
 pub(crate) struct WatchList {
+    /// `None` once the fabric is closed. A caller that is late then finds no descriptor, instead of another file with its number.
+    views: RwLock<Option<Views>>,
+    links: AtomicUsize,
+}
+
+/// How sockets get into both views, and how the thread is woken from its own.
+struct Views {
     callers: Registry,
     thread: Registry,
-    links: AtomicUsize,
+    waker: Waker,
 }
 
 impl WatchList {
     /// The list behind both views.
     pub(crate) fn new(callers: &Poller, thread: &Poller) -> io::Result<Self> {
-        let registry = |poller: &Poller| poller.poll.registry().try_clone();
-        Ok(Self { callers: registry(callers)?, thread: registry(thread)?, links: AtomicUsize::new(0) })
+        let registry = |poller: &Poller| poller.registry()?.try_clone();
+        let waker = Waker::new(thread.registry()?, Token(WAKER))?;
+        let views = Views { callers: registry(callers)?, thread: registry(thread)?, waker };
+        Ok(Self { views: RwLock::new(Some(views)), links: AtomicUsize::new(0) })
     }
 
-    /// The descriptor that is readable when something has happened to a socket of which callers are told.
-    pub(crate) fn descriptor(&self) -> RawFd {
-        self.callers.as_raw_fd()
+    /// The descriptor that is readable when something has happened to a socket of which callers are told. The caller only waits for it:
+    /// one that is closed meanwhile ends the wait.
+    pub(crate) fn descriptor(&self) -> Option<RawFd> {
+        self.views.read().as_ref().map(|views| views.callers.as_raw_fd())
+    }
+
+    /// Wakes the thread from its wait. Without a thread nobody is to be woken.
+    pub(crate) fn wake(&self) {
+        if let Some(Err(e)) = self.views.read().as_ref().map(|views| views.waker.wake()) {
+            tracing::error!("the progress thread cannot be woken: {e}");
+        }
+    }
+
+    /// Gives the descriptors back: no socket can be added any more.
+    pub(crate) fn close(&self) {
+        *self.views.write() = None;
     }
 
     /// There are so many links, or more: threads that make links at once say so in any order.
@@ -62,14 +85,21 @@ impl WatchList {
     pub(crate) fn add(&self, socket: RawFd, token: usize) -> io::Result<()> {
         let is_link = (FIRST_LINK..FIRST_PENDING).contains(&token);
         let few = is_link && self.links.load(Ordering::SeqCst) <= FEW_LINKS;
-        add_to(&self.thread, socket, token)?;
+        let views = self.views.read();
+        let Views { callers, thread, .. } = views.as_ref().ok_or_else(closed)?;
+        add_to(thread, socket, token)?;
         if few {
             // A pending connection that has become a link was enlisted before; any other socket was not, which is as good.
-            let _ = self.callers.deregister(&mut SourceFd(&socket));
+            let _ = callers.deregister(&mut SourceFd(&socket));
             return Ok(());
         }
-        add_to(&self.callers, socket, token)
+        add_to(callers, socket, token)
     }
+}
+
+/// The answer to a caller that is late.
+fn closed() -> io::Error {
+    io::Error::other("the library has been finalized")
 }
 
 fn add_to(registry: &Registry, socket: RawFd, token: usize) -> io::Result<()> {
@@ -86,7 +116,8 @@ fn add_to(registry: &Registry, socket: RawFd, token: usize) -> io::Result<()> {
 /// operation reads.
 #[repr(align(128))]
 pub(crate) struct Poller {
-    poll: Poll,
+    /// `None` once the fabric is closed.
+    poll: Option<Poll>,
     events: Events,
     /// Links with more to read than fitted into one turn.
     again: Vec<usize>,
@@ -100,17 +131,25 @@ pub(crate) const CLOSED_BY_PROGRAM: &str = "let the program close only the descr
 
 impl Poller {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { poll: Poll::new()?, events: Events::with_capacity(256), again: Vec::new(), ended: Vec::new() })
+        let poll = Some(Poll::new()?);
+        Ok(Self { poll, events: Events::with_capacity(256), again: Vec::new(), ended: Vec::new() })
     }
 
-    pub(crate) fn registry(&self) -> &Registry {
-        self.poll.registry()
+    pub(crate) fn registry(&self) -> io::Result<&Registry> {
+        self.poll.as_ref().map(Poll::registry).ok_or_else(closed)
+    }
+
+    /// Gives the descriptor back: nothing happens any more.
+    pub(crate) fn close(&mut self) {
+        (self.poll, self.again, self.ended) = (None, Vec::new(), Vec::new());
+        self.events.clear();
     }
 
     /// Waits for at most `most` for something to happen. An error means that no socket will be heard any more.
     pub(crate) fn wait(&mut self, most: Duration) -> Result<(), Error> {
         let most = if self.again.is_empty() { most } else { Duration::ZERO };
-        match self.poll.poll(&mut self.events, Some(most)) {
+        let Some(poll) = &mut self.poll else { return Ok(()) };
+        match poll.poll(&mut self.events, Some(most)) {
             Ok(()) => Ok(()),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {
                 self.events.clear();

@@ -16,7 +16,7 @@ use crate::memory::control::{self, ControlBlock};
 use crate::memory::default_heap_size::share_of_memory;
 use crate::memory::facts::{HeapTerms, MemberFacts, same_program, unreadable, widths_of};
 use crate::memory::heap::{HeapBound, HeapSize, SymmetricHeap};
-use crate::memory::{collected, helgrind, huge_pages};
+use crate::memory::{collected, helgrind, huge_pages, left_windows};
 
 use crate::memory::direct::FAST;
 use crate::network::neighbours::Quarters;
@@ -29,9 +29,9 @@ oxshmem_os::share_statics!();
 
 /// The reservations of one life. Dropping them unmaps the windows.
 pub(crate) struct Windows {
-    control: Option<AddressRange>,
+    control: Mutex<Option<AddressRange>>,
     heap: Mutex<Option<AddressRange>>,
-    statics: Option<AddressRange>,
+    statics: Mutex<Option<AddressRange>>,
     heap_window: usize,
     /// The leader's locks on the node's cores.
     claims: Mutex<Claims>,
@@ -74,14 +74,23 @@ impl Windows {
     }
 
     /// Unmaps everything.
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close(&self) {
         self.close_heap();
-        self.control = None;
-        self.statics = None;
+        *self.control.lock() = None;
+        *self.statics.lock() = None;
+    }
+
+    /// Gives back what no call on a static variable touches, and leaves the other windows as they are, until the next life has the same
+    /// addresses.
+    pub(crate) fn leave(&self) {
+        self.close_heap();
+        self.roll.leave();
+        left_windows::leave(&left_windows::CONTROL, self.control.lock().take());
+        left_windows::leave(&left_windows::STATICS, self.statics.lock().take());
     }
 
     /// Unmaps the heaps, and releases the processors.
-    pub(crate) fn close_heap(&self) {
+    fn close_heap(&self) {
         let heap = self.heap.lock().take();
         if collected::is_collected() {
             // Arrays of the program lie there.
@@ -124,9 +133,9 @@ pub(crate) fn open(
     let number = job.places().pes_before(job.places().node_of(job.rank())) + me;
     let quarters = waiting::choose(terms.wait(), &facts, number, bound);
     let windows = Windows {
-        control: Some(control),
+        control: Mutex::new(Some(control)),
         heap: Mutex::new(Some(heap)),
-        statics,
+        statics: Mutex::new(statics),
         heap_window: 1 << terms.heap_shift,
         claims: Mutex::new(claims),
         wait: terms.wait(),
@@ -202,7 +211,8 @@ impl NodeFiles {
 /// Maps the control windows of all members, and makes them the current ones.
 fn map_control(job: &Membership, file: &SharedMemory) -> Result<AddressRange, Error> {
     let (members, me) = (job.node().members.len(), job.node().my_index);
-    let range = map_whole(file, members, control::SHIFT, memory::page_size(), "control windows")
+    let left = left_windows::take(&left_windows::CONTROL, members << control::SHIFT);
+    let range = map_whole(left, file, members, control::SHIFT, memory::page_size(), "control windows")
         .map_err(|error| error.fix(more_addresses()))?;
     placement::keep_near(&range, me << control::SHIFT, 1 << control::SHIFT, me);
     control::open(range.base() as usize, range.len(), me as u32);
@@ -214,7 +224,7 @@ fn map_control(job: &Membership, file: &SharedMemory) -> Result<AddressRange, Er
 /// the user has chosen where the memory of the program comes from.
 fn map_heap(file: &SharedMemory, terms: &HeapTerms, members: usize, me: usize) -> Result<AddressRange, Error> {
     let shift = terms.heap_shift;
-    let range = map_whole(file, members, shift, terms.page as usize, "symmetric heaps")
+    let range = map_whole(None, file, members, shift, terms.page as usize, "symmetric heaps")
         .map_err(|error| error.fix(format!("lower SHMEM_SYMMETRIC_SIZE, or {}", more_addresses())))?;
     if !numa_policy::is_chosen() {
         placement::keep_near(&range, me << shift, 1 << shift, me);
@@ -315,11 +325,18 @@ fn without_slack(most: u64) -> u64 {
 
 /// Maps the windows of all members. Huge pages are only mapped at multiples of their size. Windows begin at multiples of theirs, so that
 /// what is aligned in the heap is aligned in memory, whatever the power of two (HEAP-6): some kernels place long mappings well by
-/// themselves.
-fn map_whole(file: &SharedMemory, members: usize, shift: u32, page: usize, what: &str) -> Result<AddressRange, Error> {
+/// themselves. `left`: the range of the last life, which takes the place of a new one.
+fn map_whole(
+    left: Option<AddressRange>,
+    file: &SharedMemory,
+    members: usize,
+    shift: u32,
+    page: usize,
+    what: &str,
+) -> Result<AddressRange, Error> {
     let bytes = members << shift;
     let map = || {
-        let mut range = AddressRange::reserve(bytes, page.max(1 << shift))?;
+        let mut range = left.map_or_else(|| AddressRange::reserve(bytes, page.max(1 << shift)), Ok)?;
         range.map(0, file, 0, bytes)?;
         Ok(range)
     };
@@ -335,7 +352,9 @@ fn map_statics(
     files: impl ExactSizeIterator<Item = Option<OwnedFd>>,
 ) -> Result<AddressRange, Error> {
     let shift = region.len.next_power_of_two().trailing_zeros();
-    let mut range = AddressRange::reserve(files.len() << shift, memory::page_size())
+    let bytes = files.len() << shift;
+    let mut range = left_windows::take(&left_windows::STATICS, bytes)
+        .map_or_else(|| AddressRange::reserve(bytes, memory::page_size()), Ok)
         .map_err(|error| no_memory("reserve the windows of the static variables", &error))?;
     for (window, file) in files.enumerate() {
         let file = file.ok_or_else(unreadable)?;

@@ -68,7 +68,7 @@ pub(crate) unsafe fn end(others: OtherCalls) {
         OtherCalls::MayUseStatics => {
             // SAFETY: `begin` leaked it from a box, and it is not freed on this way.
             let life = unsafe { &*life };
-            life.windows.close_heap();
+            life.windows.leave();
             life.heap.lock().close();
         }
     }

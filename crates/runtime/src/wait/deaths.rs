@@ -32,13 +32,18 @@ pub(crate) const CONTROL: &CStr = oxshmem_flight::index::FILE;
 
 /// How the caller finds the PEs of its node that are gone.
 pub(crate) struct Roll {
-    /// Its byte number i is locked by the PE in window i. No other code opens or closes this file here: closing any descriptor of it
-    /// would give the lock back.
-    file: OwnDescriptor,
+    entry: Mutex<RollEntry>,
     me: u32,
     pes: u32,
     next: AtomicU32,
-    called: Mutex<Option<Instant>>,
+}
+
+/// The part of the roll that one thread at a time uses.
+struct RollEntry {
+    /// Its byte number i is locked by the PE in window i. No other code opens or closes this file here: closing any descriptor of it
+    /// would give the lock back. `None`: the caller has left.
+    file: Option<OwnDescriptor>,
+    called: Option<Instant>,
 }
 
 impl Roll {
@@ -48,12 +53,19 @@ impl Roll {
         locks::hold_byte(&file, me.into())?;
         // Release: who finds the process finds its lock.
         ControlBlock::of(me).process.store(process::pid(), Release);
-        Ok(Roll { file, me, pes, next: AtomicU32::new(me + 1), called: Mutex::new(None) })
+        let entry = Mutex::new(RollEntry { file: Some(file), called: None });
+        Ok(Roll { entry, me, pes, next: AtomicU32::new(me + 1) })
+    }
+
+    /// The caller's lock ends. Before that it has published a state in which no PE asks for the lock.
+    pub(crate) fn leave(&self) {
+        self.entry.lock().file = None;
     }
 
     /// Looks at `first` and some others, unless it has just been done, and marks those that are gone.
     pub(crate) fn call(&self, first: Option<u32>) {
-        let mut called = self.called.lock();
+        let mut entry = self.entry.lock();
+        let RollEntry { file: Some(file), called } = &mut *entry else { return };
         if called.is_some_and(|called| called.elapsed() < EVERY) {
             return;
         }
@@ -64,22 +76,22 @@ impl Roll {
         for window in first.into_iter().chain(some).filter(|window| *window != self.me) {
             let block = ControlBlock::of(window);
             // A PE that leaves in order changes its state before its lock ends: the second look at the state decides.
-            if is_present(block) && self.is_gone(window) && is_present(block) {
+            if is_present(block) && is_gone(file, window) && is_present(block) {
                 block.set_state(State::Gone);
             }
         }
     }
+}
 
-    /// Whether the PE in a window that was present no longer is.
-    fn is_gone(&self, window: u32) -> bool {
-        // A PE whose lock cannot be queried counts as present.
-        if locks::is_byte_held(&self.file, window.into()).unwrap_or(true) {
-            return false;
-        }
-        // A process that has closed all of its descriptors (`closefrom`) has lost the lock and still is a PE. If it can be
-        // seen from here, its mappings tell: with another program they would be gone.
-        !is_seen(ControlBlock::of(window).process.load(Relaxed))
+/// Whether the PE in a window that was present no longer is; `file` is the roll's.
+fn is_gone(file: &OwnDescriptor, window: u32) -> bool {
+    // A PE whose lock cannot be queried counts as present.
+    if locks::is_byte_held(file, window.into()).unwrap_or(true) {
+        return false;
     }
+    // A process that has closed all of its descriptors (`closefrom`) has lost the lock and still is a PE. If it can be
+    // seen from here, its mappings tell: with another program they would be gone.
+    !is_seen(ControlBlock::of(window).process.load(Relaxed))
 }
 
 /// Whether a PE has entered the roll and has not said that it leaves. One that is still in its init has entered when the number of its
@@ -124,6 +136,20 @@ mod tests {
         dead.process.store(ended(), Relaxed);
         roll.call(Some(18));
         assert_eq!([absent.state(), dead.state()], [State::Starting, State::Gone]);
+    }
+
+    /// A life that has ended leaves its roll to threads that may still wait.
+    #[test]
+    fn who_has_left_keeps_no_descriptor_and_marks_nobody() {
+        control::tests::windows();
+        let file = SharedMemory::create(c"roll", 23, Pages::Small).expect("memory");
+        let roll = Roll::enter(file.fd().try_clone_to_owned().expect("a descriptor"), 20, 23).expect("a free byte");
+        let dead = ControlBlock::of(21);
+        dead.process.store(ended(), Relaxed);
+        roll.leave();
+        assert!(roll.entry.lock().file.is_none());
+        roll.call(Some(21));
+        assert_eq!(dead.state(), State::Starting);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 /// Control windows for tests whose threads stand for PEs.
 pub(crate) fn windows() {
-    const WINDOWS: usize = 20;
+    const WINDOWS: usize = 23;
     static OPEN: OnceLock<AddressRange> = OnceLock::new();
     OPEN.get_or_init(|| {
         let file = SharedMemory::create(c"oxshmem test", (WINDOWS as u64) << SHIFT, Pages::Small).expect("memory");
