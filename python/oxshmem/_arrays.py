@@ -7,6 +7,7 @@ PEs make anyway, now and then finds what all have dropped and frees it (`free_dr
 
 from __future__ import annotations
 
+import ctypes
 import math
 import operator
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
@@ -17,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from . import _core, _requests
 from ._contexts import complete_all, end_dropped
 from ._needs import SYMMETRIC
-from ._start import TEAM_WORLD, address, after_end, c_int, integer, n_pes
+from ._start import TEAM_WORLD, address, after_begin, after_end, c_int, integer, n_pes
 
 Shape = Union[int, Sequence[int]]
 DType = Optional[DTypeLike]
@@ -34,13 +35,29 @@ _MANY_CALLS, _MANY_BYTES = 64, 1 << 24
 _MOST = 2**63 - 1
 
 
+_core.library.oxshmem_heap_start.restype = ctypes.c_size_t
+_core.library.oxshmem_release_heap.argtypes, _core.library.oxshmem_release_heap.restype = [ctypes.c_size_t], None
+
+
+class Memory:
+    """The heaps of the node in one life of the library. They stay mapped as long as the life lasts or a block refers to this."""
+
+    __slots__ = ("start",)
+
+    def __init__(self) -> None:
+        self.start = _core.library.oxshmem_heap_start()
+
+    def __del__(self, release: Any = _core.library.oxshmem_release_heap) -> None:
+        release(self.start)
+
+
 class Block:
     """Memory of the symmetric heap; arrays refer to it."""
 
-    __slots__ = ("address", "bytes", "number", "__weakref__")
+    __slots__ = ("address", "bytes", "number", "memory", "__weakref__")
 
-    def __init__(self, address: int, bytes: int, number: int) -> None:
-        self.address, self.bytes, self.number = address, bytes, number
+    def __init__(self, address: int, bytes: int, number: int, memory: Optional[Memory]) -> None:
+        self.address, self.bytes, self.number, self.memory = address, bytes, number, memory
 
     @property
     def __array_interface__(self) -> Dict[str, Any]:
@@ -56,6 +73,7 @@ class Heap:
     """What is known of the blocks. All but `dropped` is the same on all PEs, because all allocate and free in one order."""
 
     def __init__(self) -> None:
+        self.memory: Optional[Memory] = None
         self.blocks: Dict[int, Tuple[int, int]] = {}
         self.bytes = 0  # of all blocks
         self.dropped: Set[int] = set()
@@ -81,7 +99,7 @@ class Heap:
         number, self.made = self.made, self.made + 1
         self.blocks[number] = (taken, size)
         self.bytes, self.since, self.calls = self.bytes + size, self.since + size, self.calls + 1
-        return Block(taken, size, number)
+        return Block(taken, size, number, self.memory)
 
     def _take(self, size: int, align: Optional[int], clear: bool, hints: int) -> int:
         if align is not None:
@@ -91,15 +109,20 @@ class Heap:
         else:
             taken = _core.call(_CALLOC if clear else _MALLOC, "u", *((size, 1) if clear else (size,)))
         if taken and clear and (align is not None or hints):
-            fill(np.asarray(Block(taken, size, -1)), 0)
+            fill(np.asarray(Block(taken, size, -1, self.memory)), 0)
         return taken
+
+    def begin(self) -> None:
+        """The library has begun, with an empty heap."""
+        self.memory = Memory()
 
     def end(self) -> None:
         """The library has ended, and its heap with it: the next life begins with an empty one.
 
-        Old arrays can be read and are in no new one's way, because their memory stays mapped. Numbers go on, so that an old block
-        has none of a new one.
+        Old arrays can be read and are in no new one's way, because their memory stays mapped until the last of them has gone. Numbers go
+        on, so that an old block has none of a new one.
         """
+        self.memory = None
         self.blocks.clear()
         self.bytes = 0
         self.dropped.clear()
@@ -131,7 +154,7 @@ class Heap:
 
     def _dropped_by_all(self, numbers: List[int]) -> List[int]:
         """The blocks that all PEs have dropped, by a reduction of bits in `scratch`."""
-        words = np.asarray(Block(self.scratch, 16 * _WORDS, -1)).view(np.uint64)
+        words = np.asarray(Block(self.scratch, 16 * _WORDS, -1, self.memory)).view(np.uint64)
         gone: List[int] = []
         for begin in range(0, len(numbers), 64 * _WORDS):
             part = numbers[begin:begin + 64 * _WORDS]
@@ -158,6 +181,7 @@ class Heap:
 
 
 _heap = Heap()
+after_begin.append(_heap.begin)
 after_end.append(_heap.end)
 
 

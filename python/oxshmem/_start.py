@@ -43,7 +43,8 @@ dropped_requests: List[Any] = []
 # Python's own end drops contexts before the library completes their operations, so these lists outlive all modules.
 for _outliving in (dropped_streams, dropped_requests):
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_outliving))
-# Other parts of the module have something to do before the library ends, and when it has ended.
+# Other parts of the module have something to do when the library has begun, before it ends, and when it has ended.
+after_begin: List[Callable[[], None]] = []
 before_end: List[Callable[[], None]] = []
 after_end: List[Callable[[], None]] = []
 # Contexts, teams, locks and requests of this life of the library, by their identity.
@@ -114,7 +115,7 @@ def init(threads: int = MULTIPLE) -> int:
             return _level
         _refuse_process_of_pe()
         library = _core.library
-        # Programs need not free arrays, and may read them after the end.
+        # Programs need not free arrays, and may read them after the end, as long as they have them.
         library.oxshmem_heap_is_collected()
         _level = _core.begin_library(int(threads))
         _state = "running"
@@ -125,6 +126,8 @@ def init(threads: int = MULTIPLE) -> int:
         number.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
         near = bytes(number(TEAM_WORLD, pe, TEAM_SHARED) >= 0 for pe in range(pes))
         _core.started(me, pes, near)
+        for prepare in after_begin:
+            prepare()
         _parent = (me, pes)
         if not _registered:
             _registered = True

@@ -90,6 +90,48 @@ assert shmem.zeros(3).sum() == 0
 print("well")
 """
 
+# Many lives, of which the first ones fill what a process keeps for ever. Some have an array that is dropped in the next life, some one that
+# the program keeps, and some none.
+MANY = """import os
+import oxshmem as shmem
+import numpy as np
+LIVES, FIRST, MIB = 40, 6, 1 << 20
+kept, found = [], []
+def belongings():
+    shared, inside = 0, False
+    with open("/proc/self/smaps") as maps:
+        for line in maps:
+            name, _, value = line.partition(":")
+            if " " in name:
+                inside = "/memfd:" in line
+            elif name == "Rss" and inside:
+                shared += int(value.split()[0])
+    with open("/proc/self/status") as status:
+        addresses = next(int(line.split()[1]) for line in status if line.startswith("VmSize:"))
+    return len(os.listdir("/proc/self/fd")), addresses, shared
+for life in range(LIVES):
+    shmem.init()
+    me, pes = shmem.my_pe(), shmem.n_pes()
+    if life % 3:
+        old = shmem.full(MIB // 8, life + me, dtype=float)
+        seen = shmem.ptr(old, (me + 1) % pes) if life % 3 == 1 else None
+        shmem.put(old, np.ones(10), (me + 1) % pes)
+        shmem.barrier_all()
+    if life == FIRST - 2:
+        kept = [old[5:], seen]
+    shmem.finalize()
+    if life % 3:
+        assert old[:10].sum() == 10 and old[-1] == life + me and (seen is None or seen[3] == 1)
+    if life % 3 == 0 and life >= FIRST:
+        old = seen = None  # arrays that are dropped while the library is not there
+        found.append(belongings())
+first, last = found[0], found[-1]
+assert kept[0][-1] == FIRST - 2 + me and (kept[1] is None or kept[1][-1] == FIRST - 2 + (me + 1) % pes)
+assert last[0] == first[0], (first, last)
+assert last[1] < first[1] + (1 << 20) and last[2] < first[2] + MIB // 1024, (first, last)
+print("well")
+"""
+
 
 class Dropped(unittest.TestCase):
     def setUp(self) -> None:
@@ -293,10 +335,16 @@ class Dropped(unittest.TestCase):
 @unittest.skipUnless(PES == 1, "at one PE")
 class Lives(unittest.TestCase):
     def test_a_second_life_begins_with_nothing(self) -> None:
+        self.run_jobs(AGAIN)
+
+    def test_memory_goes_with_the_last_array_of_a_life(self) -> None:
+        self.run_jobs(MANY)
+
+    def run_jobs(self, program: str) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "again.py")
+            path = os.path.join(folder, "program.py")
             with open(path, "w") as file:
-                file.write(AGAIN)
+                file.write(program)
             for options in (["-n", "1"], ["-n", "2"], ["-n", "2", "--nodes", "2"]):
                 with self.subTest(options=options):
                     command = [sys.executable, "-m", "oxshmem", *options, "--timeout", "60", path]

@@ -35,7 +35,7 @@ mod wait;
 mod loom_models;
 
 pub use diagnosis::program_line::program_line;
-pub use memory::collected::{heap_is_collected, try_next_allocation};
+pub use memory::collected::{heap_is_collected, heap_start, release_heap, try_next_allocation};
 pub use oxshmem_os::interrupts;
 pub use oxshmem_reduce::{Complex, LongDouble, Quad};
 pub use start::state::heap_high_water;

@@ -48,6 +48,22 @@ extern "C" fn oxshmem_heap_is_collected() {
     oxshmem_runtime::heap_is_collected();
 }
 
+/// Where the PE's symmetric heap begins, during the library's life.
+#[unsafe(no_mangle)]
+extern "C" fn oxshmem_heap_start() -> usize {
+    oxshmem_runtime::heap_start()
+}
+
+/// The language has collected all arrays of a life that has ended: see [`oxshmem_runtime::release_heap`].
+///
+/// # Safety
+/// See there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn oxshmem_release_heap(start: usize) {
+    // SAFETY: our caller has made the same promise.
+    unsafe { oxshmem_runtime::release_heap(start) }
+}
+
 /// The next allocation is a trial, whose refusal is not printed: see [`oxshmem_runtime::try_next_allocation`].
 #[unsafe(no_mangle)]
 extern "C" fn oxshmem_try_next_allocation() {

@@ -91,11 +91,7 @@ impl Windows {
 
     /// Unmaps the heaps, and releases the processors.
     fn close_heap(&self) {
-        let heap = self.heap.lock().take();
-        if collected::is_collected() {
-            // Arrays of the program lie there.
-            core::mem::forget(heap);
-        }
+        collected::keep(self.heap.lock().take());
         *self.claims.lock() = Claims::default();
         placement::close();
     }
