@@ -32,6 +32,37 @@ pub fn threads() -> Option<BTreeSet<Thread>> {
     (count == threads.len() as u64 + ended).then_some(threads)
 }
 
+/// How often the threads are listed until two listings agree.
+const LISTINGS: u32 = 100;
+
+/// All other threads of this process that have not ended. One that begins meanwhile may be missing. No older one is: the kernel may pass one
+/// over where another thread ends during the listing, but that one is not in the next listing, so the two differ.
+pub fn others() -> Option<BTreeSet<Thread>> {
+    let me = thread_number();
+    let mut last = None;
+    for _ in 0..LISTINGS {
+        let listed = threads();
+        if listed.is_some() && listed == last {
+            return listed.map(|threads| threads.into_iter().filter(|(number, _)| *number != me).collect());
+        }
+        last = listed;
+    }
+    None
+}
+
+/// Whether a thread of this process has ended. One that cannot be looked at has not.
+pub fn is_over(&(number, started): &Thread) -> bool {
+    match kernel_text::read(format!("/proc/self/task/{number}/stat")) {
+        Ok(stat) => has_ended(&stat) || field(&stat, STARTED).is_some_and(|begin| begin != started),
+        Err(error) => is_gone(&error),
+    }
+}
+
+/// Whether the kernel says that there is no such process or thread.
+fn is_gone(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
 /// Whether a thread has ended, as its line of `stat` tells. The first thread of a process stays in the list until the last one ends.
 fn has_ended(stat: &str) -> bool {
     is_in_state(stat, ['Z', 'X'])
@@ -151,7 +182,7 @@ pub fn children() -> Option<BTreeSet<u32>> {
 pub fn maps(number: u32, file: &str) -> bool {
     match kernel_text::read(format!("/proc/{number}/maps")) {
         Ok(text) => text.contains(&format!("/memfd:{file}")),
-        Err(error) => error.kind() != ErrorKind::NotFound && error.raw_os_error() != Some(libc::ESRCH),
+        Err(error) => !is_gone(&error),
     }
 }
 
@@ -176,9 +207,15 @@ mod tests {
         let listed = || std::iter::repeat_with(threads).flatten().next().expect("endless");
         assert!(listed().iter().any(|(listed, _)| *listed == number));
         assert!(listed().iter().any(|(listed, _)| *listed == thread_number()));
+        let beside = std::iter::repeat_with(others).flatten().next().expect("endless");
+        let found = *beside.iter().find(|(listed, _)| *listed == number).expect("it is there");
+        assert!(!beside.iter().any(|(listed, _)| *listed == thread_number()) && !is_over(&found));
         drop(end);
         thread.join().expect("it ends well");
         assert!(!listed().iter().any(|(listed, _)| *listed == number));
+        // The kernel wakes those who join a little before the end.
+        while !is_over(&found) {}
+        assert!(is_over(&(thread_number(), 0)), "a number that another thread has");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! [thread level](threads), and the [`state`] that lasts until the last finalize. The steps themselves are in `calls::init::lifetime`.
 
 pub(crate) mod job;
+pub(crate) mod left_behind;
 pub(crate) mod placement;
 pub(crate) mod state;
 pub(crate) mod threads;

@@ -1,5 +1,7 @@
 //! Opens the network of a job, and closes it: the choice of a transport, the job's secret, what others may reach.
 
+use std::sync::atomic::AtomicPtr;
+
 use oxshmem_base::Error;
 use oxshmem_base::knobs::Settings;
 use oxshmem_bootstrap::{Circle, Membership, wireup};
@@ -11,6 +13,7 @@ use crate::memory::windows::Windows;
 use crate::memory::{control, facts};
 use crate::network::vote::{self, ChosenTransport, Joining};
 use crate::network::{self, lane};
+use crate::start::left_behind;
 use crate::start::state::OtherCalls;
 use crate::teams::context::ContextHandle;
 
@@ -68,11 +71,14 @@ pub(crate) fn close(others: OtherCalls) {
     let stays = others == OtherCalls::MayUseStatics || network::is_draining();
     let fabric = network::end();
     // SAFETY: null, or leaked from a box.
-    if let (Some(fabric), true) = (unsafe { fabric.as_ref() }, stays) {
-        // It is closed, and threads in a call learn that; but it stays, and so do its lanes.
-        ContextHandle::default_context().leave_lane();
+    if let (Some(closed), true) = (unsafe { fabric.as_ref() }, stays) {
+        // It is closed, and threads in a call learn that; but it stays as long as they do, and so do its lanes.
+        ContextHandle::default_context().leave_lane_behind();
         lane::leave_all();
-        fabric.close();
+        closed.close();
+        let fabric = AtomicPtr::new(fabric);
+        // SAFETY: leaked from a box, and no thread that could have found it is there any more.
+        left_behind::leave(move || drop(unsafe { Box::from_raw(fabric.into_inner()) }));
     } else if !fabric.is_null() {
         lane::forget_all();
         // SAFETY: leaked from a box, and the standard allows no call that could still use it.

@@ -7,7 +7,7 @@ mod owned;
 mod patience;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 
 use oxshmem_transport::{AwaitedState, Capabilities, Failed, Issuer, Lane, LaneOptions, LanesBeneath};
@@ -17,7 +17,7 @@ pub(crate) use counters::{Direction, OperationCount, OperationCounters};
 
 use crate::diagnosis::{deadlock, errors};
 use crate::network;
-use crate::start::threads;
+use crate::start::{left_behind, threads};
 use crate::wait::{self, Needs, Reason};
 
 use near::NearOperations;
@@ -377,8 +377,18 @@ pub(crate) fn leave_to_parent() {
 
 /// Leaves all lanes to threads that may still be in a call.
 pub(crate) fn leave_all() {
-    OWN.store(core::ptr::null_mut(), Release);
+    leave_behind(&OWN);
     lanes().clear();
+}
+
+/// Leaves the lane that is kept at `place` to threads that may still be in a call.
+pub(crate) fn leave_behind(place: &AtomicPtr<ContextLane>) {
+    let lane = place.swap(core::ptr::null_mut(), AcqRel);
+    if !lane.is_null() {
+        let lane = AtomicPtr::new(lane);
+        // SAFETY: `make` has left this owner to the place, which has given it up; no thread that could have found it is there any more.
+        left_behind::leave(move || drop(unsafe { Arc::from_raw(lane.into_inner()) }));
+    }
 }
 
 #[cfg(all(test, not(loom)))]

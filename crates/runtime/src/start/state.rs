@@ -10,6 +10,7 @@ use crate::collectives::choice::Choice;
 use crate::memory::direct::FAST;
 use crate::memory::heap::SymmetricHeap;
 use crate::memory::windows::Windows;
+use crate::start::left_behind;
 
 /// The current life; null between lives. Stored with release and loaded with acquire, so that a thread which has met the
 /// initialising one nowhere else finds the life whole.
@@ -52,7 +53,8 @@ pub(crate) fn begin(life: LibraryState) {
 pub(crate) enum OtherCalls {
     /// None of the library: what the standard asks of programs.
     Done,
-    /// Using static variables: safe Rust cannot tell which threads do. What such a call touches stays where it is.
+    /// Using static variables: safe Rust cannot tell which threads do. What such a call touches stays where it is until all threads have
+    /// ended that are there now ([`left_behind`]).
     MayUseStatics,
 }
 
@@ -66,10 +68,13 @@ pub(crate) unsafe fn end(others: OtherCalls) {
         // SAFETY: `begin` leaked it from a box, and no thread uses it any more.
         OtherCalls::Done => drop(unsafe { Box::from_raw(life) }),
         OtherCalls::MayUseStatics => {
-            // SAFETY: `begin` leaked it from a box, and it is not freed on this way.
-            let life = unsafe { &*life };
-            life.windows.leave();
-            life.heap.lock().close();
+            // SAFETY: `begin` leaked it from a box, and it is not freed before this function returns.
+            let left = unsafe { &*life };
+            left.windows.leave();
+            left.heap.lock().close();
+            let life = AtomicPtr::new(life);
+            // SAFETY: `begin` leaked it from a box, and no thread that could have found it is there any more.
+            left_behind::leave(move || drop(unsafe { Box::from_raw(life.into_inner()) }));
         }
     }
 }

@@ -248,10 +248,17 @@ impl ContextHandle {
         }
     }
 
-    /// Leaves its lane to a thread that may still be in a call.
-    pub(crate) fn leave_lane(self) {
+    /// Leaves its lane to the memory.
+    fn leave_lane(self) {
         if let Some(object) = self.object() {
             object.lane.store(core::ptr::null_mut(), Release);
+        }
+    }
+
+    /// Leaves its lane to threads that may still be in a call, as long as they are there.
+    pub(crate) fn leave_lane_behind(self) {
+        if let Some(object) = self.object() {
+            lane::leave_behind(&object.lane);
         }
     }
 

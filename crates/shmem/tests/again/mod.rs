@@ -3,17 +3,12 @@
 
 use std::process::Command;
 
-use oxshmem::test::{Ended, launch_on};
+use oxshmem::test::{Ended, launch};
 
 /// Runs the test of this name, ignored or not, as the PEs of a job with these variables. `OXSHMEM_TEST_CALL` tells them
 /// that they are PEs. A name that no test has is a mistake of the caller: the harness then runs nothing, and ends well.
 pub(crate) fn again(pes: usize, test: &str, variables: &[(&str, &str)]) -> Vec<Ended> {
-    again_on(1, pes, test, variables)
-}
-
-/// [`again`] with PEs that count as so many nodes.
-pub(crate) fn again_on(nodes: usize, pes: usize, test: &str, variables: &[(&str, &str)]) -> Vec<Ended> {
-    let job = launch_on(nodes, pes, |_| {
+    let job = launch(pes, |_| {
         let mut command = Command::new(std::env::current_exe()?);
         command.args([test, "--exact", "--nocapture", "--include-ignored"]);
         command.env("OXSHMEM_TEST_CALL", "0").envs(variables.iter().copied());
@@ -27,15 +22,10 @@ pub(crate) fn again_on(nodes: usize, pes: usize, test: &str, variables: &[(&str,
     job
 }
 
-/// Whether this process is a PE of [`again`].
-pub(crate) fn is_pe() -> bool {
-    std::env::var_os("OXSHMEM_TEST_CALL").is_some()
-}
-
 /// The PEs of a job of their own that run the test of this thread, with these variables; `None` in such a PE.
 pub(crate) fn own_job(pes: usize, variables: &[(&str, &str)]) -> Option<Vec<Ended>> {
-    (!is_pe())
-        .then(|| again(pes, std::thread::current().name().expect("the harness names threads by tests"), variables))
+    let is_pe = std::env::var_os("OXSHMEM_TEST_CALL").is_some();
+    (!is_pe).then(|| again(pes, std::thread::current().name().expect("the harness names threads by tests"), variables))
 }
 
 /// The standard error of [`own_job`], all of whose PEs end well.

@@ -23,6 +23,7 @@ use crate::memory::direct::FAST;
 use crate::memory::windows;
 use crate::network::{connect, lane};
 use crate::start::job::{self, MY_PE, N_PES};
+use crate::start::left_behind;
 use crate::start::placement;
 use crate::start::state::{self, LibraryState, OtherCalls};
 use crate::start::threads::{self, MULTIPLE};
@@ -121,6 +122,7 @@ fn greet(settings: &Settings, warnings: &[String]) {
 
 fn begin(job: &'static Membership, settings: Settings, thread_level: c_int) -> Result<(), Error> {
     let epoch = state::next();
+    left_behind::collect();
     process::prefer_as_victim();
     debug::enable(settings.debug, job.rank());
     job.hand_on(false);
@@ -273,10 +275,10 @@ fn end(others: OtherCalls) {
     ContextHandle::default_context().clear();
     for team in [TeamHandle::world(), TeamHandle::shared(), TeamHandle::node()] {
         // SAFETY: after the last finalize no call may use a team or a context (the standard calls it undefined); a thread that uses
-        // statics may still look at the world's, which stays in memory then.
+        // statics may still look at the world's, which is left to it then.
         let state = unsafe { team.delist("shmem_finalize") };
-        if others == OtherCalls::MayUseStatics {
-            state.map(Box::leak);
+        if let (Some(state), OtherCalls::MayUseStatics) = (state, others) {
+            left_behind::leave(move || drop(state));
         }
     }
     live_teams::end().into_iter().for_each(|team| team.handle().abandon());
@@ -284,6 +286,7 @@ fn end(others: OtherCalls) {
     // SAFETY: `begin` has stored a life, because one init is not finalized, and this thread holds `INITS`. The program promises for its
     // last finalize that no other call runs but what `others` says.
     unsafe { state::end(others) };
+    left_behind::settle();
     tracing::debug!("finalized");
 }
 

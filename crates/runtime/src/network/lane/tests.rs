@@ -2,6 +2,7 @@
 
 use super::*;
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering::Release;
 
 use oxshmem_base::Error;
 use oxshmem_transport::{
