@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{interrupts, kernel_text, library};
 
@@ -35,19 +36,42 @@ pub fn threads() -> Option<BTreeSet<Thread>> {
 /// How often the threads are listed until two listings agree.
 const LISTINGS: u32 = 100;
 
-/// All other threads of this process that have not ended. One that begins meanwhile may be missing. No older one is: the kernel may pass one
-/// over where another thread ends during the listing, but that one is not in the next listing, so the two differ.
+/// The threads of libraries, which run nothing of the program.
+static HELPERS: Mutex<BTreeSet<Thread>> = Mutex::new(BTreeSet::new());
+
+fn helpers() -> MutexGuard<'static, BTreeSet<Thread>> {
+    HELPERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All other threads of this process that have not ended, but for [helpers](with_helpers). One that begins meanwhile may be missing. No older
+/// one is: the kernel may pass one over where another thread ends during the listing, but that one is not in the next listing, so the two
+/// differ.
 pub fn others() -> Option<BTreeSet<Thread>> {
     let me = thread_number();
     let mut last = None;
     for _ in 0..LISTINGS {
         let listed = threads();
         if listed.is_some() && listed == last {
-            return listed.map(|threads| threads.into_iter().filter(|(number, _)| *number != me).collect());
+            let helpers = helpers();
+            let is_other = |thread: &Thread| thread.0 != me && !helpers.contains(thread);
+            return listed.map(|threads| threads.into_iter().filter(is_other).collect());
         }
         last = listed;
     }
     None
+}
+
+/// Does `work`, in which a library may start threads for itself. They are known as helpers if the program has no thread but the caller's:
+/// then nothing else can have started a thread meanwhile. Handlers of signals do not run during the call.
+pub fn with_helpers<R>(work: impl FnOnce() -> R) -> R {
+    let is_alone = others().is_some_and(|threads| threads.is_empty());
+    let result = work();
+    if let (true, Some(begun)) = (is_alone, others()) {
+        let mut helpers = helpers();
+        helpers.retain(|helper| !is_over(helper));
+        helpers.extend(begun);
+    }
+    result
 }
 
 /// Whether a thread of this process has ended. One that cannot be looked at has not.
@@ -216,6 +240,25 @@ mod tests {
         // The kernel wakes those who join a little before the end.
         while !is_over(&found) {}
         assert!(is_over(&(thread_number(), 0)), "a number that another thread has");
+    }
+
+    /// The thread may be the program's: the test's harness has others, which might have started it.
+    #[test]
+    fn a_thread_that_begins_beside_others_is_no_helper() {
+        let (end, ended) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let thread = with_helpers(|| {
+            std::thread::spawn(move || {
+                tell.send(thread_number()).expect("the test listens");
+                // The test drops its end.
+                let _ = ended.recv();
+            })
+        });
+        let number = told.recv().expect("the thread speaks");
+        let beside = std::iter::repeat_with(others).flatten().next().expect("endless");
+        assert!(beside.iter().any(|(listed, _)| *listed == number));
+        drop(end);
+        thread.join().expect("it ends well");
     }
 
     #[test]

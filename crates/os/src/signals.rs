@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 
-use crate::bystanders::FAULTS;
+use crate::bystanders::{self, FAULTS};
 
 /// A process that is held by a descriptor, so that its number cannot come to mean another process. Kernels before 5.3
 /// have no such descriptors, and containers may forbid them; there it is the number alone.
@@ -170,6 +170,12 @@ pub fn keeping_signals<R>(work: impl FnOnce() -> R) -> R {
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
     }
     result
+}
+
+/// [`keeping_signals`] from the threads that a library starts in `work` for itself. They are [helpers](bystanders::with_helpers) of the
+/// process.
+pub fn keeping_signals_from_helpers<R>(work: impl FnOnce() -> R) -> R {
+    keeping_signals(|| bystanders::with_helpers(work))
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ fn endpoint(info: Info, most: Depth, pes: u32) -> Result<Endpoint, Error> {
     let receives = most.receives.min(info.rx().size.max(1));
     let depth = Depth { issued, kept, receives };
     // Some providers have threads of their own.
-    let objects = signals::keeping_signals(|| Objects::open(info, depth, pes))?;
+    let objects = signals::keeping_signals_from_helpers(|| Objects::open(info, depth, pes))?;
     Endpoint::new(objects, pes, depth)
 }
 

@@ -117,7 +117,7 @@ impl UcxContext {
             }
             // UCX has threads of its own.
             let init = || inline::ucp_init(ucx, &params, config, &mut handle);
-            let made = if chosen == UCS_OK { signals::keeping_signals(init) } else { chosen };
+            let made = if chosen == UCS_OK { signals::keeping_signals_from_helpers(init) } else { chosen };
             (ucx.config_release)(config);
             made
         };
@@ -164,7 +164,7 @@ impl Worker {
         let mut handle = ptr::null_mut();
         // SAFETY: a live context, parameters that say which of their members count, a place for the result.
         let create = || unsafe { (context.ucx.worker_create)(context.handle, &params, &mut handle) };
-        let made = signals::keeping_signals(create);
+        let made = signals::keeping_signals_from_helpers(create);
         check(context.ucx, "no worker can be made", made)?;
         Ok(Self { context, handle })
     }
