@@ -31,6 +31,9 @@ pub(crate) fn leave(free: impl FnOnce() + Send + 'static) {
 /// The life has ended: no part of it can be found any more.
 pub(crate) fn settle() {
     let parts = std::mem::take(&mut *PARTS.lock());
+    if parts.is_empty() {
+        return;
+    }
     match bystanders::others() {
         Some(threads) => LEFT.lock().push(LeftLife { threads, parts }),
         // It stays in memory.
