@@ -33,7 +33,7 @@ pub fn part_of(plan: &JobPlan) -> Result<JobPart, Error> {
         return Ok(JobPart::Launches);
     }
     if hosts.iter().any(|host| is_here(&host.name)) {
-        // What the first host refuses no other host needs to wait for.
+        // No other host needs to wait for a command that the first one refuses.
         layout::laid_out(plan, String::new()).map_err(|(_, error)| error)?;
         return Ok(JobPart::Waits(waiting.clone()));
     }
