@@ -212,7 +212,8 @@ class Lines(unittest.TestCase):
 
     def test_the_story_of_a_simulation_names_lines(self) -> None:
         told = self.simulate()
-        self.assertRegex(told, r"turns at step \d+. PE [0-2] goes on at (lines.py:\d|end of the program)")
+        turn = r"PE [0-2] goes on at (lines.py:\d|end of the program)|The network of PE [0-2] \w+ bytes .* \(lines.py:\d\)"
+        self.assertRegex(told, rf"turns at step \d+\. ({turn}), while there were under way:")
         block = r"bytes \d+ to \d+ of the block of \d+ bytes allocated at lines.py:3"
         self.assertRegex(told, rf"put #\d+ to PE 1 {block}, at Heap\S+ \(lines.py:5\)")
 
