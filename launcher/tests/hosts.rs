@@ -264,7 +264,12 @@ fn problem_25_every_stage_that_fails_is_named() {
         ),
         (
             agent(&format!("{} {{host}}", joining.display())),
-            &["joining n9` joins its words for another shell", "ssh, rsh, remsh, kubexec.sh", "it said: ", "yntax error"],
+            &[
+                "joining n9` joins its words for another shell",
+                "ssh, rsh, remsh, kubexec.sh",
+                "it said: ",
+                "yntax error",
+            ],
         ),
         (prefix("nothing"), &["the remote shell works, but oshrun cannot be run there", "--remote-prefix"]),
         (prefix("other"), &["a different build of oshrun is there: 9.9.9 0123456789abcdef", "0.1.0"]),

@@ -58,9 +58,10 @@
 //! # What the types rule out
 //!
 //! References into memory that others write; data whose bits others could make invalid; memory, teams and contexts that
-//! are used after their end; buffers that change or end while a transfer works on them; atomics that are overwritten by
-//! transfers; collective calls from two threads at once. What is left to the program is the order of its own
-//! communication. Reading before the data has come gives an old value or, where it is no [word](Symmetric#races),
+//! are used after their end; buffers that change or end while a transfer works on them; collective calls from two threads at
+//! once; transfers to atomics, signals and locks, as long as all PEs allocate the same types in the same order. Where a PE
+//! allocates another type of the same size, their bits are those that it has put there, which are a value, too. What is left to
+//! the program is the order of its own communication. Reading before the data has come gives an old value or, where it is no [word](Symmetric#races),
 //! parts of both, never undefined behaviour; different collective calls on different PEs end the job with a message or wait for ever, and a
 //! report after some seconds says which PE waits for which.
 //!

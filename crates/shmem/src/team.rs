@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind, context, epoch, mistake};
 /// Some of the PEs. The [`World`](crate::World) is one; others are split from it, and live no longer than what they
 /// are split from.
 ///
-/// Dropping a team that a split has made is collective among its members.
+/// Dropping a team that a split has made is collective among its members, who drop several teams in the same order.
 ///
 /// ```
 /// let world = oxshmem::World::init()?;

@@ -130,7 +130,11 @@ fn pbs(text: &str) -> Result<Allocation, String> {
             None => hosts.push((name.to_string(), Room { slots: Some(1), most: None })),
         }
     }
-    if hosts.is_empty() { Err("the file names no host".into()) } else { Ok(Allocation { hosts, shell: None, notes: Vec::new() }) }
+    if hosts.is_empty() {
+        Err("the file names no host".into())
+    } else {
+        Ok(Allocation { hosts, shell: None, notes: Vec::new() })
+    }
 }
 
 fn flux(list: &str) -> Result<Allocation, String> {

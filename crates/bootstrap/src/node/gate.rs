@@ -235,7 +235,10 @@ mod tests {
             let job = Membership::placed(1, &[0, 0]);
             let error = visit(&job, &Invitation { name, token }, &Parcel::default()).unwrap_err();
             let text = failed(&job, &error).to_string();
-            assert!(text.contains("it runs as user 65534, and PE 0, which brings them together, as user 0\n"), "{text}");
+            assert!(
+                text.contains("it runs as user 65534, and PE 0, which brings them together, as user 0\n"),
+                "{text}"
+            );
             return;
         }
         if descriptors::own_uid() != 0 {
