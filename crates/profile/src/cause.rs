@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::job::RecordedJob;
+use crate::late::LateComer;
 use crate::layout::RoutineKind;
-use crate::meetings::LateComer;
 use crate::totals::Totals;
 
 /// The time of a PE outside of the library over the mean of all PEs, from which on its work counts as unevenly divided.
@@ -107,7 +107,7 @@ fn longest_wait(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<PeWait> {
 mod tests {
     use super::*;
     use crate::ledger::{CallLedger, MeetingRecord, SiteRecord, SymmetricObject, TeamKey, TeamRecord};
-    use crate::{meetings, totals};
+    use crate::{late, totals};
 
     /// PEs that wait in a ring for their left neighbours, and then meet: when each came, and how long it had waited.
     fn cause(pes: &[(u64, f64)]) -> Option<LateCause> {
@@ -130,7 +130,7 @@ mod tests {
             ..CallLedger::default()
         };
         let job = RecordedJob::of((0..).zip(pes).map(ledger).collect());
-        let late = meetings::late_comer(&job).expect("somebody comes last");
+        let late = late::late_comer(&job).expect("somebody comes last");
         behind(&job, &totals::add_up(&job), &late)
     }
 

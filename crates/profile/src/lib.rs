@@ -10,6 +10,7 @@ mod bars;
 pub mod cause;
 pub mod clocks;
 pub mod job;
+pub mod late;
 pub mod layout;
 pub mod ledger;
 pub mod meetings;

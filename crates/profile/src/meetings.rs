@@ -22,11 +22,11 @@ pub struct Blame {
 }
 
 /// One member's part of a meeting.
-struct Attendance {
-    pe: u32,
-    thread: u32,
-    site: u32,
-    span: (u64, u64),
+pub(crate) struct Attendance {
+    pub(crate) pe: u32,
+    pub(crate) thread: u32,
+    pub(crate) site: u32,
+    pub(crate) span: (u64, u64),
 }
 
 /// Finds the reasons of all waits.
@@ -39,8 +39,7 @@ pub fn blame(job: &RecordedJob) -> Blame {
 
 /// A member waits until the last one comes that comes before it leaves: in a broadcast, members leave before all are there.
 fn in_collectives(job: &RecordedJob, blame: &mut Blame) {
-    // Every PE keeps meetings whose numbers are multiples of its stride, a power of two: all have those of the largest one.
-    let stride = job.ledgers.iter().map(|ledger| ledger.stride).max().unwrap_or(1);
+    let stride = coarsest_stride(job);
     for mut parts in meetings(job, stride).into_values() {
         parts.sort_by_key(|part| part.span.0);
         for part in &parts {
@@ -58,8 +57,14 @@ fn in_collectives(job: &RecordedJob, blame: &mut Blame) {
     }
 }
 
+/// Of this many meetings all PEs have kept one.
+pub(crate) fn coarsest_stride(job: &RecordedJob) -> u64 {
+    // Every PE keeps meetings whose numbers are multiples of its stride, a power of two: all have those of the largest one.
+    job.ledgers.iter().map(|ledger| ledger.stride).max().unwrap_or(1)
+}
+
 /// The meetings of which every member has kept its part.
-fn meetings(job: &RecordedJob, stride: u64) -> BTreeMap<(TeamKey, u64), Vec<Attendance>> {
+pub(crate) fn meetings(job: &RecordedJob, stride: u64) -> BTreeMap<(TeamKey, u64), Vec<Attendance>> {
     let mut meetings: BTreeMap<(TeamKey, u64), Vec<Attendance>> = BTreeMap::new();
     for ledger in &job.ledgers {
         for meeting in ledger.meetings.iter().filter(|meeting| meeting.number.is_multiple_of(stride)) {
@@ -70,89 +75,6 @@ fn meetings(job: &RecordedJob, stride: u64) -> BTreeMap<(TeamKey, u64), Vec<Atte
     }
     meetings.retain(|(team, _), parts| parts.len() == team.size as usize);
     meetings
-}
-
-/// The PE for which others waited the most in collectives.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LateComer {
-    /// The PE.
-    pub pe: u32,
-    /// In how many meetings it came last and others waited.
-    pub late: u64,
-    /// How many meetings of several PEs were compared.
-    pub compared: u64,
-    /// Nanoseconds that others waited for it, together.
-    pub waited: f64,
-    /// Between which two of its collectives it was when the others waited most. Nothing if only some of its meetings are known.
-    pub between: Option<BetweenSites>,
-}
-
-/// The part of a thread's time between two of its collectives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BetweenSites {
-    /// The index of the thread's ledger in the job.
-    pub ledger: usize,
-    /// The site of the earlier one; nothing if there was none before.
-    pub from: Option<u32>,
-    /// The site of the later one.
-    pub to: u32,
-}
-
-/// The meetings to which a PE came last while others waited.
-#[derive(Default)]
-struct LateMeetings {
-    count: u64,
-    /// Nanoseconds that others waited, together.
-    waited: f64,
-}
-
-/// When a thread came last to a meeting.
-struct LateArrival {
-    came: u64,
-    /// Nanoseconds that others waited for it, together.
-    waited: f64,
-}
-
-/// Finds the PE that kept others waiting longest in collectives, if any did.
-pub fn late_comer(job: &RecordedJob) -> Option<LateComer> {
-    let stride = job.ledgers.iter().map(|ledger| ledger.stride).max().unwrap_or(1);
-    let all = meetings(job, stride);
-    let mut late: BTreeMap<u32, LateMeetings> = BTreeMap::new();
-    let mut arrivals: BTreeMap<(u32, u32), Vec<LateArrival>> = BTreeMap::new();
-    for parts in all.values().filter(|parts| parts.len() > 1) {
-        let Some(last) = parts.iter().max_by_key(|part| part.span.0) else { continue };
-        let stayed = parts.iter().filter(|part| part.span.1 >= last.span.0);
-        let waited: f64 = stayed.map(|part| (last.span.0 - part.span.0) as f64 * stride as f64).sum();
-        if waited > 0.0 {
-            let of_pe = late.entry(last.pe).or_default();
-            of_pe.count += 1;
-            of_pe.waited += waited;
-            let arrival = LateArrival { came: last.span.0, waited };
-            arrivals.entry((last.pe, last.thread)).or_default().push(arrival);
-        }
-    }
-    let (&pe, latest) = late.iter().max_by(|a, b| a.1.waited.total_cmp(&b.1.waited))?;
-    let compared = all.values().filter(|parts| parts.len() > 1).count() as u64;
-    let between = if stride == 1 { between(job, pe, &arrivals) } else { None };
-    Some(LateComer { pe, late: latest.count, compared, waited: latest.waited, between })
-}
-
-/// Between which two collectives a PE was when others waited for it, weighted by how long they did. `arrivals` are by PE and thread.
-fn between(job: &RecordedJob, pe: u32, arrivals: &BTreeMap<(u32, u32), Vec<LateArrival>>) -> Option<BetweenSites> {
-    let mut weights: BTreeMap<BetweenSites, f64> = BTreeMap::new();
-    for (number, ledger) in job.ledgers.iter().enumerate().filter(|(_, ledger)| ledger.pe == pe) {
-        let mut entries: Vec<(u64, u32)> =
-            ledger.meetings.iter().map(|meeting| (meeting.span.0, meeting.site)).collect();
-        entries.sort_unstable();
-        for arrival in arrivals.get(&(pe, ledger.thread)).into_iter().flatten() {
-            let at = entries.partition_point(|(when, _)| *when < arrival.came);
-            if let Some((_, to)) = entries.get(at) {
-                let from = at.checked_sub(1).map(|earlier| entries[earlier].1);
-                *weights.entry(BetweenSites { ledger: number, from, to: *to }).or_default() += arrival.waited;
-            }
-        }
-    }
-    weights.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(place, _)| place)
 }
 
 /// A meeting as its members' calls show it: which team, its number, and who came last.
@@ -289,35 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn the_late_comer_is_the_pe_that_kept_others_longest_and_where_it_was_is_known() {
-        let at = |mut ledger: CallLedger, sites: &[u32]| {
-            ledger.meetings.iter_mut().zip(sites).for_each(|(meeting, site)| meeting.site = *site);
-            ledger
-        };
+    fn a_call_of_a_meeting_knows_who_came_last() {
         let job = RecordedJob::of(vec![
-            at(ledger(0, 1, &[(0, 10, 101), (1, 120, 205), (2, 210, 305)]), &[3, 4, 5]),
-            at(ledger(1, 1, &[(0, 100, 102), (1, 130, 205), (2, 300, 305)]), &[3, 4, 5]),
-            at(ledger(2, 1, &[(0, 40, 101), (1, 200, 204), (2, 220, 305)]), &[3, 4, 5]),
+            ledger(0, 1, &[(1, 120, 205)]),
+            ledger(1, 1, &[(1, 130, 205)]),
+            ledger(2, 1, &[(1, 200, 204)]),
         ]);
-        // PE 1 came last in meetings 0 and 2, and others waited longest before the last one.
-        let late = late_comer(&job).unwrap();
-        assert_eq!((late.pe, late.late, late.compared, late.waited), (1, 2, 3, 150.0 + 170.0));
-        assert_eq!(late.between, Some(BetweenSites { ledger: 1, from: Some(4), to: 5 }));
-        let shared = shared(&job);
-        assert_eq!(shared[&(0, 0, 4, 120)], SharedMeeting { team: WORLD, number: 1, last: 2, came: 200 });
-        assert_eq!(late_comer(&RecordedJob::of(vec![ledger(0, 1, &[])])), None);
-    }
-
-    #[test]
-    fn a_pe_that_came_late_to_its_first_meeting_was_in_none_before() {
-        let job = RecordedJob::of(vec![
-            ledger(0, 1, &[(0, 10, 301), (1, 400, 421)]),
-            ledger(1, 1, &[(0, 300, 302), (1, 420, 421)]),
-            ledger(2, 1, &[(0, 40, 301), (1, 410, 421)]),
-        ]);
-        let late = late_comer(&job).unwrap();
-        assert_eq!((late.pe, late.late), (1, 2));
-        assert_eq!(late.between, Some(BetweenSites { ledger: 1, from: None, to: 7 }));
+        assert_eq!(shared(&job)[&(0, 0, 7, 120)], SharedMeeting { team: WORLD, number: 1, last: 2, came: 200 });
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use oxshmem_profile::cause::{self, LateCause, UNEVEN};
 use oxshmem_profile::job::RecordedJob;
+use oxshmem_profile::late::{self, BetweenSites, LateComer};
 use oxshmem_profile::layout::RoutineKind;
 use oxshmem_profile::ledger::CallLedger;
-use oxshmem_profile::meetings::{self, BetweenSites, LateComer};
 use oxshmem_profile::totals::{self, Totals};
 use oxshmem_report::units;
 
@@ -22,7 +22,7 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
     let all = totals.time();
     let share = |time: f64| if all > 0.0 { 100.0 * time / all } else { 0.0 };
     let mut sentences: Vec<(f64, String)> = Vec::new();
-    let late = meetings::late_comer(job).filter(|late| share(late.waited) >= NOTABLE);
+    let late = late::late_comer(job).filter(|late| share(late.waited) >= NOTABLE);
     let cause = late.as_ref().and_then(|late| cause::behind(job, totals, late));
     if let Some(late) = &late {
         let count = format!("PE {} came last in {} of {} meetings", late.pe, late.late, late.compared);
