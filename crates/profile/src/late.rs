@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::job::RecordedJob;
+use crate::ledger::CallLedger;
 use crate::meetings;
 
 /// The PE for which others waited the most in collectives.
@@ -41,6 +42,8 @@ struct LateMeetings {
 
 /// When a thread came last to a meeting.
 struct LateArrival {
+    /// When the first one came that waited for it.
+    since: u64,
     came: u64,
     /// Nanoseconds that others waited for it, together.
     waited: f64,
@@ -54,13 +57,14 @@ pub fn late_comer(job: &RecordedJob) -> Option<LateComer> {
     let mut arrivals: BTreeMap<(u32, u32), Vec<LateArrival>> = BTreeMap::new();
     for parts in all.values().filter(|parts| parts.len() > 1) {
         let Some(last) = parts.iter().max_by_key(|part| part.span.0) else { continue };
-        let stayed = parts.iter().filter(|part| part.span.1 >= last.span.0);
-        let waited: f64 = stayed.map(|part| (last.span.0 - part.span.0) as f64 * stride as f64).sum();
+        let stayed = || parts.iter().filter(|part| part.span.1 >= last.span.0);
+        let waited: f64 = stayed().map(|part| (last.span.0 - part.span.0) as f64 * stride as f64).sum();
         if waited > 0.0 {
             let of_pe = late.entry(last.pe).or_default();
             of_pe.count += 1;
             of_pe.waited += waited;
-            let arrival = LateArrival { came: last.span.0, waited };
+            let since = stayed().map(|part| part.span.0).min().unwrap_or(last.span.0);
+            let arrival = LateArrival { since, came: last.span.0, waited };
             arrivals.entry((last.pe, last.thread)).or_default().push(arrival);
         }
     }
@@ -70,28 +74,58 @@ pub fn late_comer(job: &RecordedJob) -> Option<LateComer> {
     Some(LateComer { pe, late: latest.count, compared, waited: latest.waited, between })
 }
 
-/// Between which two collectives a PE was when others waited for it, weighted by how long they did. `arrivals` are by PE and thread.
+/// Between which two collectives a PE was longest when others waited for it, weighted by how many did. `arrivals` are by PE and thread.
 fn between(job: &RecordedJob, pe: u32, arrivals: &BTreeMap<(u32, u32), Vec<LateArrival>>) -> Option<BetweenSites> {
     let mut weights: BTreeMap<BetweenSites, f64> = BTreeMap::new();
     for (number, ledger) in job.ledgers.iter().enumerate().filter(|(_, ledger)| ledger.pe == pe) {
-        let mut entries: Vec<(u64, u32)> =
-            ledger.meetings.iter().map(|meeting| (meeting.span.0, meeting.site)).collect();
-        entries.sort_unstable();
+        let gaps = gaps(ledger);
         for arrival in arrivals.get(&(pe, ledger.thread)).into_iter().flatten() {
-            let at = entries.partition_point(|(when, _)| *when < arrival.came);
-            if let Some((_, to)) = entries.get(at) {
-                let from = at.checked_sub(1).map(|earlier| entries[earlier].1);
-                *weights.entry(BetweenSites { ledger: number, from, to: *to }).or_default() += arrival.waited;
+            let per_time = arrival.waited / (arrival.came - arrival.since) as f64;
+            for (CallGap { from, to, .. }, time) in meanwhile(&gaps, arrival) {
+                let place = BetweenSites { ledger: number, from: *from, to: *to };
+                *weights.entry(place).or_default() += time as f64 * per_time;
             }
         }
     }
     weights.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(place, _)| place)
 }
 
+/// A time that a thread was in no collective, and the sites of those before and behind it.
+struct CallGap {
+    span: (u64, u64),
+    from: Option<u32>,
+    to: u32,
+}
+
+/// The times between a thread's collectives, in their order.
+fn gaps(ledger: &CallLedger) -> Vec<CallGap> {
+    let mut calls: Vec<((u64, u64), u32)> =
+        ledger.meetings.iter().map(|meeting| (meeting.span, meeting.site)).collect();
+    calls.sort_unstable();
+    // The time before the first one is counted from before the job: others may have waited for the start of the process.
+    let (mut left, mut from) = (0, None);
+    let gap = |(span, site): ((u64, u64), u32)| {
+        // Clocks of several hosts are aligned with errors, so a call may seem to begin before the one in front of it ends.
+        let gap = CallGap { span: (left, span.0.max(left)), from, to: site };
+        (left, from) = (span.1.max(gap.span.1), Some(site));
+        gap
+    };
+    calls.into_iter().map(gap).collect()
+}
+
+/// The gaps in which a thread was while others waited for it, and for how long. They need not lie in front of its call: members of broadcasts
+/// may leave them before it comes there, and wait for it in a later collective.
+fn meanwhile<'a>(gaps: &'a [CallGap], arrival: &'a LateArrival) -> impl Iterator<Item = (&'a CallGap, u64)> {
+    let first = gaps.partition_point(|gap| gap.span.1 <= arrival.since);
+    let overlap = |gap: &CallGap| gap.span.1.min(arrival.came) - gap.span.0.max(arrival.since);
+    let in_time = gaps[first..].iter().take_while(|gap| gap.span.0 < arrival.came);
+    in_time.map(move |gap| (gap, overlap(gap)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{CallLedger, MeetingRecord, TeamKey, TeamRecord};
+    use crate::ledger::{MeetingRecord, TeamKey, TeamRecord};
 
     const WORLD: TeamKey = TeamKey { first: 0, stride: 1, size: 3, sum: 0, number: Some(0) };
 
@@ -137,5 +171,21 @@ mod tests {
         let late = late_comer(&job).unwrap();
         assert_eq!((late.pe, late.late), (1, 2));
         assert_eq!(late.between, Some(BetweenSites { ledger: 1, from: None, to: 7 }));
+    }
+
+    #[test]
+    fn the_work_in_front_of_a_broadcast_that_others_left_is_found() {
+        // PE 2 works in front of a broadcast of PE 0. The others leave this one and the next, and wait in the barrier behind them.
+        let mut ledgers = [
+            ledger(0, 1, &[(0, 10, 20), (1, 21, 22), (2, 23, 24), (3, 25, 130)]),
+            ledger(1, 1, &[(0, 10, 20), (1, 21, 23), (2, 24, 25), (3, 26, 130)]),
+            ledger(2, 1, &[(0, 10, 20), (1, 120, 121), (2, 122, 123), (3, 127, 130)]),
+        ];
+        for ledger in &mut ledgers {
+            (3..).zip(&mut ledger.meetings).for_each(|(site, meeting)| meeting.site = site);
+        }
+        let late = late_comer(&RecordedJob::of(ledgers.to_vec())).unwrap();
+        assert_eq!((late.pe, late.late, late.compared, late.waited), (2, 1, 4, 102.0 + 101.0));
+        assert_eq!(late.between, Some(BetweenSites { ledger: 2, from: Some(3), to: 4 }));
     }
 }
