@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::job::RecordedJob;
 use crate::late::LateComer;
 use crate::layout::RoutineKind;
+use crate::meetings::{self, MeetingWait};
 use crate::totals::Totals;
 
 /// The time of a PE outside of the library over the mean of all PEs, from which on its work counts as unevenly divided.
@@ -41,7 +42,7 @@ pub struct LedgerSite {
     pub number: u32,
 }
 
-/// The waits of a PE for another one's updates of variables.
+/// The waits of a PE for another one.
 struct PeWait {
     reason: u32,
     time: f64,
@@ -55,11 +56,12 @@ pub fn behind(job: &RecordedJob, totals: &Totals, late: &LateComer) -> Option<La
     let mean = totals.mean_outside();
     let works = |pe: u32| outside.get(&pe).copied().unwrap_or(0.0);
     let is_uneven = |pe: u32| mean > 0.0 && works(pe) >= UNEVEN * mean;
+    let meanwhile = meanwhile(job, late);
     let mut least = PART * late.waited / f64::from(totals.pes.max(2) - 1);
     let mut chain = vec![late.pe];
     let (mut pe, mut site) = (late.pe, None);
     while !is_uneven(pe) {
-        let wait = longest_wait(job, totals, pe).filter(|wait| wait.time >= least)?;
+        let wait = longest_wait(job, totals, pe, &meanwhile).filter(|wait| wait.time >= least)?;
         if chain.contains(&wait.reason) {
             return None;
         }
@@ -77,11 +79,26 @@ pub fn behind(job: &RecordedJob, totals: &Totals, late: &LateComer) -> Option<La
 
 /// The PE for which a PE waited longest at variables; nothing if no PE is known to be the reason.
 pub fn awaited(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<u32> {
-    longest_wait(job, totals, pe).map(|wait| wait.reason)
+    longest_wait(job, totals, pe, &[]).map(|wait| wait.reason)
 }
 
-/// The PE for which a PE waited longest outside of collectives, at all sites together, and the site where it waited longest.
-fn longest_wait(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<PeWait> {
+/// The waits in collectives while others waited for the late PE, and how long in that time. A wait at another time does not delay it: all
+/// members of a barrier leave it together.
+fn meanwhile(job: &RecordedJob, late: &LateComer) -> Vec<MeetingWait> {
+    let mut waits = meetings::waits(job);
+    waits.retain_mut(|wait| {
+        let (begin, end) = wait.span;
+        let first = late.spans.partition_point(|span| span.1 <= begin);
+        let common = late.spans[first..].iter().take_while(|span| span.0 < end);
+        let common: u64 = common.map(|span| span.1.min(end) - span.0.max(begin)).sum();
+        wait.time *= common as f64 / (end - begin) as f64;
+        common > 0
+    });
+    waits
+}
+
+/// The PE for which a PE waited longest for variables and in these collectives, at all sites together, and the site where it waited longest.
+fn longest_wait(job: &RecordedJob, totals: &Totals, pe: u32, meetings: &[MeetingWait]) -> Option<PeWait> {
     let mut reasons: BTreeMap<u32, f64> = BTreeMap::new();
     let ledgers = || job.ledgers.iter().enumerate().filter(|(_, ledger)| ledger.pe == pe);
     for (_, ledger) in ledgers() {
@@ -91,6 +108,9 @@ fn longest_wait(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<PeWait> {
             }
         }
     }
+    for wait in meetings.iter().filter(|wait| wait.pe == pe) {
+        *reasons.entry(wait.reason).or_default() += wait.time;
+    }
     let (reason, time) = reasons.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let mut at_sites: Vec<(f64, LedgerSite)> = Vec::new();
     for (index, ledger) in ledgers() {
@@ -98,6 +118,12 @@ fn longest_wait(job: &RecordedJob, totals: &Totals, pe: u32) -> Option<PeWait> {
             let here = totals.blame.reasons.get(&(pe, ledger.thread, number)).and_then(|here| here.get(&reason));
             at_sites.extend(here.map(|time| (*time, LedgerSite { ledger: index, number })));
         }
+        let mut in_meetings: BTreeMap<u32, f64> = BTreeMap::new();
+        let here = |wait: &&MeetingWait| (wait.pe, wait.thread, wait.reason) == (pe, ledger.thread, reason);
+        for wait in meetings.iter().filter(here) {
+            *in_meetings.entry(wait.site).or_default() += wait.time;
+        }
+        at_sites.extend(in_meetings.into_iter().map(|(number, time)| (time, LedgerSite { ledger: index, number })));
     }
     let longest = at_sites.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
     Some(PeWait { reason, time, site: longest.map(|(_, site)| site) })
@@ -152,5 +178,46 @@ mod tests {
     fn a_pe_that_works_longer_itself_and_a_circle_of_waits_have_no_other_cause() {
         assert_eq!(cause(&[(105, 0.0), (105, 0.0), (605, 0.0), (620, 10.0)]), None);
         assert_eq!(cause(&[(640, 520.0), (630, 520.0), (605, 500.0), (620, 510.0)]), None);
+    }
+
+    /// Four PEs of which 1 and 3 reduce in a team of their own, where PE 1 came at `came` and PE 3 at 600. Then all finalize.
+    fn behind_a_team(came: u64) -> Option<LateCause> {
+        let site = SiteRecord::timed_once;
+        let world = TeamKey { first: 0, stride: 1, size: 4, sum: 0, number: Some(0) };
+        let odd = TeamKey { first: 1, stride: 2, size: 2, sum: 4, number: Some(0) };
+        let team = |key| TeamRecord { key, calls: 1, bytes: 0, time: 0.0 };
+        let meeting = |team: u32, number, span| MeetingRecord { team, site: team, number, span };
+        let ledger = |pe: u32, meetings: &[MeetingRecord]| CallLedger {
+            pe,
+            pes: 4,
+            stride: 1,
+            span: (0, 1000),
+            teams: BTreeMap::from([(0, team(world)), (1, team(odd))]),
+            meetings: meetings.to_vec(),
+            sites: meetings
+                .iter()
+                .map(|MeetingRecord { site: number, span, .. }| {
+                    (*number, site("shmem_barrier_all", RoutineKind::Collective, (span.1 - span.0) as f64))
+                })
+                .collect(),
+            ..CallLedger::default()
+        };
+        let job = RecordedJob::of(vec![
+            ledger(0, &[meeting(0, 0, (100, 1000))]),
+            ledger(1, &[meeting(1, 0, (came, 610)), meeting(0, 0, (620, 1000))]),
+            ledger(2, &[meeting(0, 0, (100, 1000))]),
+            ledger(3, &[meeting(1, 0, (600, 605)), meeting(0, 0, (610, 1000))]),
+        ]);
+        let late = late::late_comer(&job).expect("PE 1 comes last");
+        assert_eq!((late.pe, &late.spans[..]), (1, &[(100, 620)][..]));
+        behind(&job, &totals::add_up(&job), &late)
+    }
+
+    #[test]
+    fn a_pe_that_waited_in_another_team_is_not_the_cause() {
+        let found = behind_a_team(100).expect("PE 1 waited for PE 3");
+        assert_eq!((&found.chain[..], found.site), (&[1, 3][..], Some(LedgerSite { ledger: 1, number: 1 })));
+        // PE 1 works as long as PE 3.
+        assert_eq!(behind_a_team(590), None);
     }
 }

@@ -17,6 +17,8 @@ pub struct LateComer {
     pub compared: u64,
     /// Nanoseconds that others waited for it, together.
     pub waited: f64,
+    /// When others waited for it, from the first to the last such time.
+    pub spans: Vec<(u64, u64)>,
     /// Between which two of its collectives it was when the others waited most. Nothing if only some of its meetings are known.
     pub between: Option<BetweenSites>,
 }
@@ -71,7 +73,22 @@ pub fn late_comer(job: &RecordedJob) -> Option<LateComer> {
     let (&pe, latest) = late.iter().max_by(|a, b| a.1.waited.total_cmp(&b.1.waited))?;
     let compared = all.values().filter(|parts| parts.len() > 1).count() as u64;
     let between = if stride == 1 { between(job, pe, &arrivals) } else { None };
-    Some(LateComer { pe, late: latest.count, compared, waited: latest.waited, between })
+    let of_pe = arrivals.iter().filter(|((late, _), _)| *late == pe).flat_map(|(_, arrivals)| arrivals);
+    let spans = united(of_pe.map(|arrival| (arrival.since, arrival.came)).collect());
+    Some(LateComer { pe, late: latest.count, compared, waited: latest.waited, spans, between })
+}
+
+/// The times without what they have in common, in their order.
+fn united(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    spans.sort_unstable();
+    let mut united: Vec<(u64, u64)> = Vec::new();
+    for (begin, end) in spans {
+        match united.last_mut().filter(|last| begin <= last.1) {
+            Some(last) => last.1 = last.1.max(end),
+            None => united.push((begin, end)),
+        }
+    }
+    united
 }
 
 /// Between which two collectives a PE was longest when others waited for it, weighted by how many did. `arrivals` are by PE and thread.

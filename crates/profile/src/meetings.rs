@@ -37,24 +37,54 @@ pub fn blame(job: &RecordedJob) -> Blame {
     blame
 }
 
-/// A member waits until the last one comes that comes before it leaves: in a broadcast, members leave before all are there.
+/// Adds the waits in collectives.
 fn in_collectives(job: &RecordedJob, blame: &mut Blame) {
+    for wait in waits(job) {
+        *blame.pairs.entry((wait.pe, wait.reason)).or_default() += wait.time;
+        let site = (wait.pe, wait.thread, wait.site);
+        *blame.sites.entry(site).or_default() += wait.time;
+        *blame.reasons.entry(site).or_default().entry(wait.reason).or_default() += wait.time;
+    }
+}
+
+/// A wait of one PE for another one in a collective.
+pub(crate) struct MeetingWait {
+    pub(crate) pe: u32,
+    pub(crate) thread: u32,
+    pub(crate) site: u32,
+    /// The PE for which it waited.
+    pub(crate) reason: u32,
+    /// When it came, and when that one did.
+    pub(crate) span: (u64, u64),
+    /// Nanoseconds, together with the meetings that are not kept.
+    pub(crate) time: f64,
+}
+
+/// The waits of PEs in collectives.
+pub(crate) fn waits(job: &RecordedJob) -> Vec<MeetingWait> {
     let stride = coarsest_stride(job);
+    let mut waits = Vec::new();
     for mut parts in meetings(job, stride).into_values() {
         parts.sort_by_key(|part| part.span.0);
         for part in &parts {
-            // Not each with each: that takes minutes for thousands of PEs.
-            let before = &parts[..parts.partition_point(|other| other.span.0 <= part.span.1)];
-            let Some(last) = before.iter().rev().find(|other| other.pe != part.pe) else { continue };
-            let waited = last.span.0.saturating_sub(part.span.0) as f64 * stride as f64;
-            if waited > 0.0 {
-                *blame.pairs.entry((part.pe, last.pe)).or_default() += waited;
-                let site = (part.pe, part.thread, part.site);
-                *blame.sites.entry(site).or_default() += waited;
-                *blame.reasons.entry(site).or_default().entry(last.pe).or_default() += waited;
+            let Some(last) = awaited(&parts, part) else { continue };
+            let span = (part.span.0, last.span.0);
+            if span.1 > span.0 {
+                let time = (span.1 - span.0) as f64 * stride as f64;
+                let Attendance { pe, thread, site, .. } = *part;
+                waits.push(MeetingWait { pe, thread, site, reason: last.pe, span, time });
             }
         }
     }
+    waits
+}
+
+/// The member for which another one waits: the last one that comes before it leaves. In a broadcast, members leave before all are there.
+/// `parts` are in the order in which they come.
+fn awaited<'a>(parts: &'a [Attendance], part: &Attendance) -> Option<&'a Attendance> {
+    // Not each with each: that takes minutes for thousands of PEs.
+    let before = &parts[..parts.partition_point(|other| other.span.0 <= part.span.1)];
+    before.iter().rev().find(|other| other.pe != part.pe)
 }
 
 /// Of this many meetings all PEs have kept one.
