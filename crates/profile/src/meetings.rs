@@ -107,7 +107,7 @@ pub(crate) fn meetings(job: &RecordedJob, stride: u64) -> BTreeMap<(TeamKey, u64
     meetings
 }
 
-/// A meeting as its members' calls show it: which team, its number, and who came last.
+/// A meeting as a member's call shows it: which team, its number, who came last, and how long this member waited.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SharedMeeting {
     /// The team.
@@ -116,17 +116,19 @@ pub struct SharedMeeting {
     pub number: u64,
     /// The member that came last.
     pub last: u32,
-    /// When it came.
-    pub came: u64,
+    /// Nanoseconds that the member waited: until the last one came, or the last one that came before it left.
+    pub waited: u64,
 }
 
 /// The meetings that all members have kept, by PE, thread, site and the time of the call.
 pub fn shared(job: &RecordedJob) -> BTreeMap<(u32, u32, u32, u64), SharedMeeting> {
     let mut shared = BTreeMap::new();
-    for ((team, number), parts) in meetings(job, 1).into_iter().filter(|(_, parts)| parts.len() > 1) {
-        let Some(last) = parts.iter().max_by_key(|part| part.span.0) else { continue };
+    for ((team, number), mut parts) in meetings(job, 1).into_iter().filter(|(_, parts)| parts.len() > 1) {
+        parts.sort_by_key(|part| part.span.0);
+        let Some(last) = parts.last() else { continue };
         for part in &parts {
-            let meeting = SharedMeeting { team, number, last: last.pe, came: last.span.0 };
+            let waited = awaited(&parts, part).map_or(0, |reason| reason.span.0.saturating_sub(part.span.0));
+            let meeting = SharedMeeting { team, number, last: last.pe, waited };
             shared.insert((part.pe, part.thread, part.site, part.span.0), meeting);
         }
     }
@@ -241,13 +243,18 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_a_meeting_knows_who_came_last() {
+    fn a_call_of_a_meeting_knows_who_came_last_and_how_long_it_waited() {
         let job = RecordedJob::of(vec![
             ledger(0, 1, &[(1, 120, 205)]),
-            ledger(1, 1, &[(1, 130, 205)]),
+            ledger(1, 1, &[(1, 130, 131)]),
             ledger(2, 1, &[(1, 200, 204)]),
         ]);
-        assert_eq!(shared(&job)[&(0, 0, 7, 120)], SharedMeeting { team: WORLD, number: 1, last: 2, came: 200 });
+        let shared = shared(&job);
+        let meeting = |waited| SharedMeeting { team: WORLD, number: 1, last: 2, waited };
+        assert_eq!(shared[&(0, 0, 7, 120)], meeting(80));
+        // It left before PE 2 came, and PE 0 was there before it.
+        assert_eq!(shared[&(1, 0, 7, 130)], meeting(0));
+        assert_eq!(shared[&(2, 0, 7, 200)], meeting(0));
     }
 
     #[test]

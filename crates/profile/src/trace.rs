@@ -168,14 +168,13 @@ fn describe(
     if let Some(at) = at {
         let _ = write!(line, ",\"at\":{at}");
     }
-    if let Some(SharedMeeting { team, number, last, came }) = meeting {
-        let waited = came.saturating_sub(event.begin);
+    if let Some(SharedMeeting { team, number, last, waited }) = meeting {
         let _ = write!(
             line,
             ",\"team\":\"{} PEs from PE {}\",\"number\":{number},\"last\":{last},\"waited\":{}",
             team.size,
             team.first,
-            microseconds(waited)
+            microseconds(*waited)
         );
     }
     line.push_str("}}\n");

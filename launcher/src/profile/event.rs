@@ -24,7 +24,7 @@ pub(super) struct TraceArguments {
     pub(super) name: String,
     pub(super) bytes: u64,
     pub(super) peer: Option<u32>,
-    /// Of a meeting: its team, its number there, the member that came last, and how much later than this one.
+    /// Of a meeting: its team, its number there, the member that came last, and how long this one waited.
     pub(super) team: String,
     pub(super) number: u64,
     pub(super) last: Option<u32>,

@@ -126,7 +126,7 @@
     if (at >= 0) words.push("at " + data.places[at]);
     if (meeting) {
       words.push("meeting " + meeting[1] + " of the team of " + meeting[0]);
-      words.push("PE " + meeting[2] + " came last, " + time(meeting[3]) + " later");
+      words.push("PE " + meeting[2] + " came last, this one waited " + time(meeting[3]));
     }
     return words.join("; ");
   };
