@@ -7,13 +7,15 @@ use oxshmem_profile::job::RecordedJob;
 use oxshmem_profile::late::{self, BetweenSites, LateComer};
 use oxshmem_profile::layout::RoutineKind;
 use oxshmem_profile::ledger::CallLedger;
-use oxshmem_profile::totals::{self, Totals};
+use oxshmem_profile::totals::{self, Total, Totals};
 use oxshmem_report::units;
 
 use super::places::{ProgramPlaces, behind_verb};
 
 /// A share of all time below this is no reason for anything, in percent.
 const NOTABLE: f64 = 5.0;
+/// A routine that takes less of all time, without its waits for other PEs, is not named, in percent.
+const MUCH: f64 = 30.0;
 /// PEs that a chain of waits names; of a longer one the end is told.
 const LONGEST_CHAIN: usize = 4;
 
@@ -52,13 +54,44 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
             busiest(totals, places).map_or_else(String::new, |place| format!(", most of it{}", behind_verb(&place)))
         ));
     }
+    sentences.extend(longest_routine(totals, places));
+    let unknown = unknown_waits(totals);
     if sentences.is_empty() {
         let outside = share(all - totals.inside());
-        sentences.push(format!(
-            "nothing to blame: {outside:.0} % of all time is outside of the library, and no PE waits long for another"
-        ));
+        let outside = format!("{outside:.0} % of all time is outside of the library");
+        sentences.push(match unknown {
+            Some(unknown) => format!("nothing is known to blame: {outside}, and {unknown}"),
+            None => format!("nothing to blame: {outside}, and no PE waits long for another"),
+        });
+    } else {
+        sentences.extend(unknown);
     }
     sentences
+}
+
+/// The routine that takes the most time without its waits for other PEs, if it takes much. Transfers have a sentence of their own.
+fn longest_routine(totals: &Totals, places: &mut ProgramPlaces) -> Option<String> {
+    let share = |time: f64| 100.0 * time / totals.time();
+    let is_told = |kind: RoutineKind| matches!(kind, RoutineKind::Transfer | RoutineKind::Ordering);
+    let own = |total: &Total| total.time - total.waiting;
+    let routines = totals.routines.iter().filter(|((_, kind), _)| !is_told(*kind));
+    let longest = routines.max_by(|a, b| own(a.1).total_cmp(&own(b.1)));
+    let ((name, _), total) = longest.filter(|(_, total)| own(total) > 0.0 && share(own(total)) >= MUCH)?;
+    let sites = totals.sites.iter().filter(|((routine, _), _)| routine == name);
+    let ((_, place), _) = sites.max_by(|a, b| own(a.1).total_cmp(&own(b.1)))?;
+    let place = behind_verb(&places.name(place));
+    let besides = if total.waiting > 0.0 { " besides waits for other PEs" } else { "" };
+    Some(format!("{name} takes {:.0} % of all time{besides}, most of it{place}", share(own(total))))
+}
+
+/// Waits that cannot be known because records are missing.
+fn unknown_waits(totals: &Totals) -> Option<String> {
+    let present = totals.present().len() as u32;
+    let absent = totals.pes.checked_sub(present).filter(|absent| *absent > 0)?;
+    let pes = totals.pes;
+    Some(format!(
+        "who waited in collectives for whom is not known where PEs without a record take part ({absent} of {pes})"
+    ))
 }
 
 /// Between which of its calls the late PE was.
@@ -239,5 +272,54 @@ mod tests {
         assert!(sentences[0].starts_with(start), "{sentences:?}");
         assert!(sentences[0].ends_with("; it was before its first one, at ring.py:18"), "{sentences:?}");
         assert!(sentences.iter().any(|sentence| sentence.contains("not evenly divided: PE 3 is")), "{sentences:?}");
+    }
+
+    /// PEs that were in an allocation for so long of 1000 ns; the records of others are lost.
+    fn told_of_malloc(pes: u32, recorded: &[f64]) -> Vec<String> {
+        let key = TeamKey { first: 0, stride: 1, size: pes, sum: 0, number: Some(0) };
+        let ledger = |(pe, &time): (u32, &f64)| CallLedger {
+            pe,
+            pes,
+            stride: 1,
+            span: (0, 1000),
+            ended: true,
+            teams: BTreeMap::from([(0, TeamRecord { key, calls: 1, bytes: 0, time: 0.0 })]),
+            meetings: vec![MeetingRecord { team: 0, site: 0, number: 0, span: (10, 10 + time as u64) }],
+            sites: BTreeMap::from([(
+                0,
+                SiteRecord {
+                    routine: "shmem_malloc".into(),
+                    category: RoutineKind::Collective,
+                    line: "grow.py:4".into(),
+                    calls: 1,
+                    time,
+                    timed: 1,
+                    longest: time,
+                    ..SiteRecord::default()
+                },
+            )]),
+            ..CallLedger::default()
+        };
+        let job = RecordedJob::of((0..).zip(recorded).map(ledger).collect());
+        verdict(&job, &totals::add_up(&job), &mut ProgramPlaces::default())
+    }
+
+    #[test]
+    fn a_routine_that_takes_much_of_the_time_is_named() {
+        assert_eq!(told_of_malloc(2, &[750.0; 2]), ["shmem_malloc takes 75 % of all time, most of it at grow.py:4"]);
+        let nothing = "nothing to blame: 80 % of all time is outside of the library, and no PE waits long for another";
+        assert_eq!(told_of_malloc(2, &[200.0; 2]), [nothing]);
+        // Waits for others are no time of its own.
+        let sentences = told([(400, 0.0), (980, 0.0)]);
+        assert!(!sentences.iter().any(|sentence| sentence.contains("barrier_all takes")), "{sentences:?}");
+    }
+
+    #[test]
+    fn waits_for_pes_without_a_record_are_not_known() {
+        let unknown = "who waited in collectives for whom is not known where PEs without a record take part (1 of 3)";
+        let nothing = format!("nothing is known to blame: 80 % of all time is outside of the library, and {unknown}");
+        assert_eq!(told_of_malloc(3, &[200.0; 2]), [nothing]);
+        let sentences = told_of_malloc(3, &[750.0; 2]);
+        assert_eq!((sentences.len(), sentences[1].as_str()), (2, unknown));
     }
 }
