@@ -16,6 +16,8 @@ use super::places::{ProgramPlaces, behind_verb};
 const NOTABLE: f64 = 5.0;
 /// A routine that takes less of all time, without its waits for other PEs, is not named, in percent.
 const MUCH: f64 = 30.0;
+/// Routines that take most of the time of a short job, about which its program can do nothing.
+const START_AND_END: [&str; 4] = ["shmem_init", "shmem_init_thread", "shmem_finalize", "start_pes"];
 /// PEs that a chain of waits names; of a longer one the end is told.
 const LONGEST_CHAIN: usize = 4;
 
@@ -74,7 +76,8 @@ fn longest_routine(totals: &Totals, places: &mut ProgramPlaces) -> Option<String
     let share = |time: f64| 100.0 * time / totals.time();
     let is_told = |kind: RoutineKind| matches!(kind, RoutineKind::Transfer | RoutineKind::Ordering);
     let own = |total: &Total| total.time - total.waiting;
-    let routines = totals.routines.iter().filter(|((_, kind), _)| !is_told(*kind));
+    let counts = |name: &str, kind| !is_told(kind) && !START_AND_END.contains(&name);
+    let routines = totals.routines.iter().filter(|((name, kind), _)| counts(name, *kind));
     let longest = routines.max_by(|a, b| own(a.1).total_cmp(&own(b.1)));
     let ((name, _), total) = longest.filter(|(_, total)| own(total) > 0.0 && share(own(total)) >= MUCH)?;
     let sites = totals.sites.iter().filter(|((routine, _), _)| routine == name);
@@ -276,6 +279,10 @@ mod tests {
 
     /// PEs that were in an allocation for so long of 1000 ns; the records of others are lost.
     fn told_of_malloc(pes: u32, recorded: &[f64]) -> Vec<String> {
+        told_of("shmem_malloc", pes, recorded)
+    }
+
+    fn told_of(routine: &str, pes: u32, recorded: &[f64]) -> Vec<String> {
         let key = TeamKey { first: 0, stride: 1, size: pes, sum: 0, number: Some(0) };
         let ledger = |(pe, &time): (u32, &f64)| CallLedger {
             pe,
@@ -288,7 +295,7 @@ mod tests {
             sites: BTreeMap::from([(
                 0,
                 SiteRecord {
-                    routine: "shmem_malloc".into(),
+                    routine: routine.into(),
                     category: RoutineKind::Collective,
                     line: "grow.py:4".into(),
                     calls: 1,
@@ -309,6 +316,8 @@ mod tests {
         assert_eq!(told_of_malloc(2, &[750.0; 2]), ["shmem_malloc takes 75 % of all time, most of it at grow.py:4"]);
         let nothing = "nothing to blame: 80 % of all time is outside of the library, and no PE waits long for another";
         assert_eq!(told_of_malloc(2, &[200.0; 2]), [nothing]);
+        let start = told_of("shmem_init", 2, &[750.0; 2]);
+        assert!(start.iter().all(|sentence| sentence.starts_with("nothing to blame")), "{start:?}");
         // Waits for others are no time of its own.
         let sentences = told([(400, 0.0), (980, 0.0)]);
         assert!(!sentences.iter().any(|sentence| sentence.contains("barrier_all takes")), "{sentences:?}");
