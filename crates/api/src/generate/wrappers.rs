@@ -244,6 +244,8 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
             } else {
                 of.value(&["size"])
             };
+            // A call that fails has no bytes.
+            let bytes = if address.is_some() { format!("result ? {bytes} : 0") } else { bytes };
             // Without bytes or a block such a call does nothing, and one PE alone may make it.
             let meets = match name {
                 "free" => "ptr",
@@ -257,7 +259,8 @@ fn recorded(function: &str, of: &Arguments<'_>, extension: bool) -> Recorded {
             // Lengths count words of 32 bits. A call that fails leaves the address what it was.
             let allocated =
                 if name == "shpalloc" { "*errcode == 0 ? *addr : NULL" } else { "*status >= 0 ? *addr : NULL" };
-            let (bytes, meets) = ("(uint64_t)*length * 4".into(), Some("*length > 0"));
+            let bytes = format!("({allocated}) ? (uint64_t)*length * 4 : 0");
+            let meets = Some("*length > 0");
             is(COLLECTIVE, RecordedPart::World { bytes, address: Some(allocated), meets })
         }
         ("fortran", "shpdeallc") => world("0".into()),
