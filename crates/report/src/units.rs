@@ -33,9 +33,13 @@ pub fn rate(per_second: f64) -> String {
     scaled(per_second, &[(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s")])
 }
 
+/// Bytes of a tebibyte.
+const TEBI: f64 = 1099511627776.0;
+
 /// The size of an array, in powers of two.
 pub fn size(bytes: f64) -> String {
-    scaled(bytes, &[(1.0, "B"), (1024.0, "KiB"), (1048576.0, "MiB"), (1073741824.0, "GiB")]).replace(".00", "")
+    scaled(bytes, &[(1.0, "B"), (1024.0, "KiB"), (1048576.0, "MiB"), (1073741824.0, "GiB"), (TEBI, "TiB")])
+        .replace(".00", "")
 }
 
 /// The size of an array on an axis: a whole number, and one letter for the unit.
@@ -44,7 +48,8 @@ pub fn short_size(bytes: f64) -> String {
         small if small < 1024.0 => format!("{small:.0}"),
         medium if medium < 1048576.0 => format!("{:.0}K", medium / 1024.0),
         large if large < 1073741824.0 => format!("{:.0}M", large / 1048576.0),
-        huge => format!("{:.0}G", huge / 1073741824.0),
+        huge if huge < TEBI => format!("{:.0}G", huge / 1073741824.0),
+        most => format!("{:.0}T", most / TEBI),
     }
 }
 
@@ -61,6 +66,7 @@ mod tests {
         assert_eq!([bandwidth(12.5e9), bandwidth(3.0)], ["12.5 GB/s", "3.00 B/s"]);
         assert_eq!([rate(2.5e6), rate(0.5)], ["2.50 M/s", "0.50 /s"]);
         assert_eq!([size(8.0), size(4096.0), size(1.5 * 1048576.0)], ["8 B", "4 KiB", "1.50 MiB"]);
+        assert_eq!([size(TEBI * 1024.0), size(TEBI / 2.0), short_size(TEBI)], ["1024 TiB", "512 GiB", "1T"]);
         assert_eq!([short_size(512.0), short_size(65536.0), short_size(4194304.0)], ["512", "64K", "4M"]);
     }
 }
