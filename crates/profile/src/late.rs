@@ -15,6 +15,8 @@ pub struct LateComer {
     pub late: u64,
     /// How many meetings of several PEs were compared.
     pub compared: u64,
+    /// Of this many meetings one was kept.
+    pub stride: u64,
     /// Nanoseconds that others waited for it, together.
     pub waited: f64,
     /// When others waited for it, from the first to the last such time.
@@ -75,7 +77,7 @@ pub fn late_comer(job: &RecordedJob) -> Option<LateComer> {
     let between = if stride == 1 { between(job, pe, &arrivals) } else { None };
     let of_pe = arrivals.iter().filter(|((late, _), _)| *late == pe).flat_map(|(_, arrivals)| arrivals);
     let spans = united(of_pe.map(|arrival| (arrival.since, arrival.came)).collect());
-    Some(LateComer { pe, late: latest.count, compared, waited: latest.waited, spans, between })
+    Some(LateComer { pe, late: latest.count, compared, stride, waited: latest.waited, spans, between })
 }
 
 /// The times without what they have in common, in their order.
@@ -175,6 +177,7 @@ mod tests {
         let late = late_comer(&job).unwrap();
         assert_eq!((late.pe, late.late, late.compared, late.waited), (1, 2, 3, 150.0 + 170.0));
         assert_eq!(late.between, Some(BetweenSites { ledger: 1, from: Some(4), to: 5 }));
+        assert_eq!(late.stride, 1);
         assert_eq!(late_comer(&RecordedJob::of(vec![ledger(0, 1, &[])])), None);
     }
 

@@ -29,11 +29,15 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
     let late = late::late_comer(job).filter(|late| share(late.waited) >= NOTABLE);
     let cause = late.as_ref().and_then(|late| cause::behind(job, totals, late));
     if let Some(late) = &late {
-        let count = format!("PE {} came last in {} of {} meetings", late.pe, late.late, late.compared);
+        let kept = match late.stride {
+            1 => format!("{} meetings", late.compared),
+            stride => format!("the {} meetings kept (one in {stride})", late.compared),
+        };
+        let count = format!("PE {} came last in {} of {kept}", late.pe, late.late);
         let (waited, percent) = (units::time(late.waited), share(late.waited));
         let kept = format!("kept others waiting {waited} together, {percent:.0} % of all time");
         let text = match &cause {
-            Some(cause) => format!("{}; {count} {}, and {kept}", worker(cause), because(job, cause, places)),
+            Some(cause) => format!("{}; {count} {}, and {kept}", worker(job, cause), because(job, cause, places)),
             None => format!("{count} and {kept}{}", between(job, late, places)),
         };
         // The cause comes first: waits of other PEs follow from it.
@@ -43,7 +47,7 @@ pub(crate) fn verdict(job: &RecordedJob, totals: &Totals, places: &mut ProgramPl
     sentences.sort_by(|a, b| b.0.total_cmp(&a.0));
     let told = sentences.into_iter().map(|(_, text)| text);
     let mut sentences: Vec<String> = unended(job, places).into_iter().chain(told).collect();
-    sentences.extend(uneven(totals, cause.as_ref().map(LateCause::pe)));
+    sentences.extend(uneven(job, totals, cause.as_ref().map(LateCause::pe)));
     let moved: f64 = totals
         .times
         .values()
@@ -118,9 +122,19 @@ fn between(job: &RecordedJob, late: &LateComer, places: &mut ProgramPlaces) -> S
 }
 
 /// The PE behind the late one.
-fn worker(cause: &LateCause) -> String {
+fn worker(job: &RecordedJob, cause: &LateCause) -> String {
     let (outside, mean) = (units::time(cause.outside), units::time(cause.mean));
-    format!("PE {} is the cause: it is outside of the library for {outside}, the mean of all PEs is {mean}", cause.pe())
+    let pe = cause.pe();
+    let threads = of_threads(job, pe);
+    format!("PE {pe} is the cause: it is outside of the library for {outside}{threads}, the mean of all PEs is {mean}")
+}
+
+/// That times of a PE are sums over its threads, which may be longer than the job.
+fn of_threads(job: &RecordedJob, pe: u32) -> String {
+    match job.ledgers.iter().filter(|ledger| ledger.pe == pe).count() {
+        0 | 1 => String::new(),
+        threads => format!(" in {threads} threads together, also while they wait for each other"),
+    }
 }
 
 /// For whom the late PE waited, where, and for whom that one did.
@@ -173,15 +187,16 @@ fn variables(job: &RecordedJob, totals: &Totals) -> impl Iterator<Item = (f64, S
 }
 
 /// Work that is not evenly divided: time outside of the library. `told` is a PE of which it is said already.
-fn uneven(totals: &Totals, told: Option<u32>) -> Option<String> {
+fn uneven(job: &RecordedJob, totals: &Totals, told: Option<u32>) -> Option<String> {
     let mean = totals.mean_outside();
     let longest = totals.outside().into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let (pe, most) = longest.filter(|(pe, _)| told != Some(*pe))?;
     let notable = 100.0 * mean * f64::from(totals.pes) >= NOTABLE * totals.time();
     (notable && mean > 0.0 && most >= UNEVEN * mean).then(|| {
         format!(
-            "the work is not evenly divided: PE {pe} is outside of the library for {}, the mean of all PEs is {} ({:.1} times as long)",
+            "the work is not evenly divided: PE {pe} is outside of the library for {}{}, the mean of all PEs is {} ({:.1} times as long)",
             units::time(most),
+            of_threads(job, pe),
             units::time(mean),
             most / mean
         )
@@ -330,5 +345,38 @@ mod tests {
         assert_eq!(told_of_malloc(3, &[200.0; 2]), [nothing]);
         let sentences = told_of_malloc(3, &[750.0; 2]);
         assert_eq!((sentences.len(), sentences[1].as_str()), (2, unknown));
+    }
+
+    #[test]
+    fn sums_over_threads_and_meetings_that_are_kept_are_called_so() {
+        let key = TeamKey { first: 0, stride: 1, size: 2, sum: 0, number: Some(0) };
+        let ledger = |pe: u32, thread: u32, came: u64| CallLedger {
+            pe,
+            pes: 2,
+            thread,
+            stride: 4,
+            span: (0, 1000),
+            ended: true,
+            teams: BTreeMap::from([(0, TeamRecord { key, calls: 1, bytes: 0, time: 0.0 })]),
+            meetings: (thread == 0)
+                .then_some(MeetingRecord { team: 0, site: 0, number: 8, span: (came, 1000) })
+                .into_iter()
+                .collect(),
+            ..CallLedger::default()
+        };
+        let mut ledgers = vec![ledger(0, 0, 900), ledger(0, 1, 0), ledger(0, 2, 0), ledger(1, 0, 100)];
+        for ledger in &mut ledgers {
+            let site = SiteRecord { routine: "shmem_sync_all".into(), calls: 1, ..SiteRecord::default() };
+            ledger.sites = BTreeMap::from([(0, site)]);
+        }
+        let job = RecordedJob::of(ledgers);
+        let sentences = verdict(&job, &totals::add_up(&job), &mut ProgramPlaces::default());
+        assert!(
+            sentences[0].starts_with("PE 0 came last in 1 of the 1 meetings kept (one in 4) and kept"),
+            "{sentences:?}"
+        );
+        let threads = "PE 0 is outside of the library for 3.00 µs in 3 threads together, also while they wait for each other, \
+                       the mean";
+        assert!(sentences.iter().any(|sentence| sentence.contains(threads)), "{sentences:?}");
     }
 }
