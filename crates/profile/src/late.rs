@@ -144,23 +144,7 @@ fn meanwhile<'a>(gaps: &'a [CallGap], arrival: &'a LateArrival) -> impl Iterator
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{MeetingRecord, TeamKey, TeamRecord};
-
-    const WORLD: TeamKey = TeamKey { first: 0, stride: 1, size: 3, sum: 0, number: Some(0) };
-
-    fn ledger(pe: u32, stride: u64, meetings: &[(u64, u64, u64)]) -> CallLedger {
-        let team = TeamRecord { key: WORLD, calls: 0, bytes: 0, time: 0.0 };
-        let part =
-            |&(number, begin, end): &(u64, u64, u64)| MeetingRecord { team: 0, site: 7, number, span: (begin, end) };
-        CallLedger {
-            pe,
-            pes: 3,
-            stride,
-            teams: BTreeMap::from([(0, team)]),
-            meetings: meetings.iter().map(part).collect(),
-            ..CallLedger::default()
-        }
-    }
+    use crate::meetings::tests::ledger;
 
     #[test]
     fn the_late_comer_is_the_pe_that_kept_others_longest_and_where_it_was_is_known() {

@@ -189,13 +189,14 @@ fn is_for_variables(routine: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::ledger::{CallLedger, MeetingRecord, SiteRecord, TeamRecord};
 
     const WORLD: TeamKey = TeamKey { first: 0, stride: 1, size: 3, sum: 0, number: Some(0) };
 
-    fn ledger(pe: u32, stride: u64, meetings: &[(u64, u64, u64)]) -> CallLedger {
+    /// The record of a PE of three: of each of its meetings the number, when it came, and when it left.
+    pub(crate) fn ledger(pe: u32, stride: u64, meetings: &[(u64, u64, u64)]) -> CallLedger {
         let team = TeamRecord { key: WORLD, calls: 0, bytes: 0, time: 0.0 };
         let part =
             |&(number, begin, end): &(u64, u64, u64)| MeetingRecord { team: 0, site: 7, number, span: (begin, end) };
