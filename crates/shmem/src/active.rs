@@ -7,8 +7,8 @@ mod termination;
 use core::cell::{Cell, RefCell};
 use core::fmt;
 use core::marker::PhantomData;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use serde::de::DeserializeOwned;
@@ -17,13 +17,16 @@ use serde::{Deserialize, Serialize};
 use crate::message::{decode, encode};
 use crate::pieces::Pieces;
 use crate::transfer::no_such_pe;
-use crate::{Error, World, mistake};
+use crate::{Error, World, mistake, type_words};
 use running::SetAside;
 use termination::{CallCounts, Termination};
 
 pub use answer::ActiveAnswer;
 
 const CALL: &str = "ActiveMessages::call";
+
+/// How many active messages this process has had.
+static SERIALS: AtomicU64 = AtomicU64::new(0);
 
 /// A message between two PEs.
 #[derive(Serialize, Deserialize)]
@@ -51,6 +54,8 @@ type Run<'w> = Box<dyn FnMut(&ActiveMessages<'w>, usize, &[u8]) -> Result<Vec<u8
 /// ```
 #[derive(Debug)]
 pub struct RemoteHandler<Q, A> {
+    /// The serial number of its active messages.
+    active: u64,
     index: u32,
     types: PhantomData<fn(Q) -> A>,
 }
@@ -87,6 +92,8 @@ impl<Q, A> Copy for RemoteHandler<Q, A> {}
 /// # Ok::<(), oxshmem::Error>(())
 /// ```
 pub struct ActiveMessages<'w> {
+    /// No other ones of this process have it.
+    serial: u64,
     pieces: Pieces<'w>,
     /// How all PEs learn that nothing is under way.
     termination: Termination<'w>,
@@ -130,6 +137,7 @@ impl World {
     pub fn active_messages(&self, room: usize) -> Result<ActiveMessages<'_>, Error> {
         let n = self.n_pes();
         Ok(ActiveMessages {
+            serial: SERIALS.fetch_add(1, Relaxed),
             pieces: Pieces::new(self, room)?,
             termination: Termination::new(self)?,
             handlers: RefCell::default(),
@@ -193,8 +201,8 @@ impl<'w> ActiveMessages<'w> {
             encode(CALL, &handler(active, from, decode(CALL, request)?))
         };
         let mut handlers = self.handlers.borrow_mut();
-        handlers.push((fingerprint::<Q, A>(), Some(Box::new(run))));
-        RemoteHandler { index: handlers.len() as u32 - 1, types: PhantomData }
+        handlers.push((type_words::of::<fn(Q) -> A>(), Some(Box::new(run))));
+        RemoteHandler { active: self.serial, index: handlers.len() as u32 - 1, types: PhantomData }
     }
 
     /// Asks PE `pe` to run a handler. The answer is a future, and [`wait`](ActiveAnswer::wait) is for other code; a program may drop
@@ -219,8 +227,15 @@ impl<'w> ActiveMessages<'w> {
         if pe >= self.pieces.n_pes() {
             mistake(&no_such_pe(CALL, pe, self.pieces.n_pes()));
         }
+        if handler.active != self.serial {
+            mistake(
+                &Error::new(format!("{CALL}: the handler is not one of these active messages"))
+                    .because("other active messages of this PE have registered it; here its number may name another function")
+                    .fix("call it through the active messages that have registered it"),
+            );
+        }
         let CallCounts { made: number, answered } = self.calls.get();
-        let types = fingerprint::<Q, A>();
+        let types = type_words::of::<fn(Q) -> A>();
         let frame = encode(CALL, request)
             .and_then(|body| encode(CALL, &ActiveFrame::Request { number, handler: handler.index, types, body }));
         // A request that has no encoding has a number, too, which no PE answers.
@@ -350,11 +365,4 @@ impl<'w> ActiveMessages<'w> {
             self.termination.give_way();
         }
     }
-}
-
-/// A number that tells pairs of types apart.
-fn fingerprint<Q, A>() -> u64 {
-    let mut hasher = DefaultHasher::new();
-    core::any::type_name::<fn(Q) -> A>().hash(&mut hasher);
-    hasher.finish()
 }

@@ -335,12 +335,16 @@ pub(crate) mod binding {
     }
 
     #[cfg_attr(feature = "race", track_caller)]
-    pub(crate) unsafe fn allocate(call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
+    pub(crate) unsafe fn allocate(
+        call: &'static str,
+        bytes: usize,
+        content: Option<u64>,
+    ) -> Result<*mut c_void, Error> {
         match threads::here() {
             // SAFETY: the caller promises that all PEs make the same call, one thread of each.
-            None => unsafe { told::binding::allocate(call, bytes) },
+            None => unsafe { told::binding::allocate(call, bytes, content) },
             // SAFETY: the caller promises that all PEs make the same call, one thread of each.
-            Some(pe) => unsafe { threads::calls::memory::allocate(&pe, call, bytes) },
+            Some(pe) => unsafe { threads::calls::memory::allocate(&pe, call, bytes, content) },
         }
     }
 

@@ -59,9 +59,8 @@
 //!
 //! References into memory that others write; data whose bits others could make invalid; memory, teams and contexts that
 //! are used after their end; buffers that change or end while a transfer works on them; collective calls from two threads at
-//! once; transfers to atomics, signals and locks, as long as all PEs allocate the same types in the same order. Where a PE
-//! allocates another type of the same size, their bits are those that it has put there, which are a value, too. What is left to
-//! the program is the order of its own communication. Reading before the data has come gives an old value or, where it is no [word](Symmetric#races),
+//! once; transfers to atomics, signals and locks. PEs that allocate different types, or drop boxes in different orders, end the job
+//! with a message before one gets the memory. What is left to the program is the order of its own communication. Reading before the data has come gives an old value or, where it is no [word](Symmetric#races),
 //! parts of both, never undefined behaviour; different collective calls on different PEs end the job with a message or wait for ever, and a
 //! report after some seconds says which PE waits for which.
 //!
@@ -108,6 +107,7 @@ mod threads;
 #[cfg(feature = "race")]
 mod told;
 mod transfer;
+mod type_words;
 mod until;
 mod value;
 mod wait_set;

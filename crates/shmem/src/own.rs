@@ -22,6 +22,8 @@ pub(crate) struct OwnState {
     /// Whether the PE is in an exclusive epoch. Only the thread with the world writes it, and only that thread makes
     /// the calls that look at it.
     pub(crate) exclusive: AtomicBool,
+    /// Whether all PEs are known to run one program, in which a type has the same name everywhere.
+    pub(crate) one_program: AtomicBool,
     /// How many allocations there have been.
     pub(crate) allocations: AtomicU64,
     /// The contexts that have not been dropped.
@@ -35,6 +37,7 @@ impl OwnState {
             panicked: AtomicBool::new(false),
             open: AtomicBool::new(false),
             exclusive: AtomicBool::new(false),
+            one_program: AtomicBool::new(false),
             allocations: AtomicU64::new(0),
             contexts: Mutex::new(Vec::new()),
         }

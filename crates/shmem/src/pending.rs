@@ -133,10 +133,13 @@ impl<T, P: Target> Unpin for Pending<'_, T, P> {}
 impl<T, P: Target> Future for Pending<'_, T, P> {
     type Output = Vec<T>;
 
-    /// Ready with the buffer; polled again after that, never.
+    /// Ready with the buffer.
+    ///
+    /// # Panics
+    /// If it has been ready before.
     #[inline]
     fn poll(mut self: Pin<&mut Self>, _task: &mut Task<'_>) -> Poll<Vec<T>> {
-        self.complete().map_or(Poll::Pending, Poll::Ready)
+        Poll::Ready(self.complete().expect("a transfer gives its buffer back once"))
     }
 }
 

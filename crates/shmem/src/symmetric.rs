@@ -80,9 +80,10 @@ macro_rules! symmetric {
     ($($(#[$attribute:meta])* $visible:vis static $name:ident: $type:ty = $value:expr;)+) => {$(
         $(#[$attribute])*
         $visible static $name: $crate::Symmetric<$type> = {
-            const FIRST: $type = $value;
+            // A local, because a constant's name would hide one of the program's.
+            let first: $type = $value;
             // SAFETY: this is the static variable.
-            unsafe { $crate::Symmetric::in_static(FIRST) }
+            unsafe { $crate::Symmetric::in_static(first) }
         };
     )+};
 }

@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use oxshmem_os::process;
 
 use crate::backend::{self, binding, memory, order};
-use crate::{Error, Resident, Symmetric, World, context, epoch, reactor};
+use crate::{Error, Resident, Symmetric, World, context, epoch, reactor, type_words};
 
 /// Owns symmetric memory: [`Symmetric`] by dereference.
 ///
@@ -41,7 +41,8 @@ unsafe impl<T: ?Sized> Sync for SymmetricBox<'_, T> where Symmetric<T>: Sync {}
 const NO_MEMORY: u64 = u64::MAX;
 
 impl World {
-    /// Allocates a place for one value on every PE, this PE's with `value` in it. All PEs call it.
+    /// Allocates a place for one value on every PE, this PE's with `value` in it. All PEs call it, with the same type: if PEs that run
+    /// one program allocate different ones, the job ends.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -56,7 +57,7 @@ impl World {
         Ok(SymmetricBox { place: start.cast(), serial, world: PhantomData })
     }
 
-    /// Allocates a slice on every PE, this PE's filled with `value`. All PEs call it with the same length.
+    /// Allocates a slice on every PE, this PE's filled with `value`. All PEs call it with the same length and type.
     ///
     /// ```
     /// let world = oxshmem::World::init()?;
@@ -95,8 +96,10 @@ impl World {
             return Ok((NonNull::dangling(), NO_MEMORY));
         }
         let serial = backend::own(|own| own.allocations.fetch_add(1, Relaxed));
+        let compared = backend::own(|own| own.one_program.load(Relaxed));
+        let content = compared.then(type_words::of::<T>);
         // SAFETY: the library is initialised, and this thread has the world.
-        let start = unsafe { binding::allocate("World::allocate", bytes) }?.cast::<T>();
+        let start = unsafe { binding::allocate("World::allocate", bytes, content) }?.cast::<T>();
         let start = NonNull::new(start).expect("no block begins at address 0");
         for i in 0..len {
             // SAFETY: inside the block, which no PE uses before all PEs have met below.
@@ -152,6 +155,6 @@ impl<T: ?Sized> Drop for SymmetricBox<'_, T> {
         reactor::forget(ptr::slice_from_raw_parts(start, bytes));
         // SAFETY: the block came from the allocation, and no code borrows it any more, neither here nor on the other
         // PEs, whose boxes are being dropped too before this returns.
-        unsafe { memory::free("shmem_free", start.cast()) }
+        unsafe { memory::free("SymmetricBox::drop", start.cast()) }
     }
 }

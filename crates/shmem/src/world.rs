@@ -46,12 +46,12 @@ impl World {
     #[doc(alias = "shmem_init_thread")]
     pub fn init() -> Result<Self, Error> {
         let world = Self::join()?;
-        if backend::in_threads() {
-            // One executable.
-            return Ok(world);
+        // Threads run one executable.
+        if !backend::in_threads() {
+            program::same_everywhere(&world)?;
+            backend::detector::begin();
         }
-        program::same_everywhere(&world)?;
-        backend::detector::begin();
+        own(|own| own.one_program.store(true, Release));
         Ok(world)
     }
 
@@ -70,7 +70,9 @@ impl World {
     /// same collective calls with the same types, atomics and locks by their operations only, and nothing that is in
     /// an exclusive epoch. Programs of one source that use only the safe part of this crate do.
     pub unsafe fn init_with_others() -> Result<Self, Error> {
-        Self::join()
+        let world = Self::join()?;
+        own(|own| own.one_program.store(false, Release));
+        Ok(world)
     }
 
     fn join() -> Result<Self, Error> {

@@ -38,6 +38,25 @@ fn handlers_change_what_they_capture_where_it_is() {
 }
 
 #[test]
+fn a_handler_of_other_active_messages_is_refused() {
+    let mixed = || {
+        processes(1, |world| {
+            let (active, other) = (world.active_messages(64).unwrap(), world.active_messages(64).unwrap());
+            let _double = active.register(|_, number: u64| 2 * number);
+            let add = other.register(|_, number: u64| number + 1);
+            drop(active.call(add, &1, 0));
+        })
+    };
+    let outcome = catch_unwind(mixed);
+    if std::env::var_os("OXSHMEM_TEST_CALL").is_some() {
+        return outcome.unwrap_or_else(|panic| resume_unwind(panic));
+    }
+    let said = outcome.expect_err("the job was to fail");
+    let said = said.downcast_ref::<String>().map_or("", String::as_str);
+    assert!(said.contains("the handler is not one of these active messages"), "{said}");
+}
+
+#[test]
 fn long_requests_and_answers_cross_in_pieces() {
     everywhere(2, |world| {
         let active = world.active_messages(50).unwrap();

@@ -17,8 +17,11 @@ use oxshmem::Comparison::{AtLeast, Is, Not};
 use oxshmem::{Atomic, Complex, ErrorKind, Lock, Signal, Symmetric, Update, World, plain, symmetric};
 use worlds::{everywhere, processes};
 
+/// A value of [`symmetric!`] may name whatever the program names.
+const FIRST: u64 = 7;
+
 symmetric! {
-    static NUMBER: u64 = 7;
+    static NUMBER: u64 = FIRST;
     static TABLE: [i32; 6] = [0; 6];
     static TURNS: Atomic<u32> = Atomic::new(0);
     static NOTHING: [[u8; 0]; 5] = [[]; 5];
@@ -380,6 +383,10 @@ fn transfers_in_scopes_and_with_owned_buffers() {
         assert_eq!(back, [7; 10]);
         assert_eq!(numbers[..30].to_vec(), [vec![7; 10], vec![8; 10], vec![9; 10]].concat());
         assert_eq!(block_on(numbers.get_owned(vec![0; 2], right(world))).0, [7, 7]);
+        let mut taken = numbers.get_owned(vec![0; 2], right(world));
+        assert_eq!(block_on(&mut taken).0, [7, 7]);
+        let again = catch_unwind(AssertUnwindSafe(|| block_on(&mut taken)));
+        assert!(again.is_err(), "a future that has ended is not pending for ever");
     });
 }
 

@@ -266,6 +266,27 @@ fn allocations_that_differ() {
 }
 
 #[test]
+fn allocations_of_different_types_of_one_size() {
+    ends_with("or the last ones are of other types", 2, |world| {
+        if world.my_pe() == 0 {
+            let _ = world.allocate(Atomic::<u64>::new(0));
+        } else {
+            let _ = world.allocate(0_u64);
+        }
+    });
+}
+
+#[test]
+fn boxes_that_are_dropped_in_another_order() {
+    ends_with("dropped another SymmetricBox, or in another order", 2, |world| {
+        let (one, other) = (world.allocate(1).unwrap(), world.allocate(2).unwrap());
+        let (first, second) = if world.my_pe() == 0 { (one, other) } else { (other, one) };
+        drop(first);
+        drop(second);
+    });
+}
+
+#[test]
 fn a_lock_that_was_overwritten() {
     ends_with("is overwritten", 2, |world| {
         let locks = world.allocate_slice(4, Lock::new()).unwrap();

@@ -34,12 +34,13 @@ pub unsafe fn finalize() {
     lifetime::finalize("shmem_finalize", OtherCalls::MayUseStatics);
 }
 
-/// Allocates `bytes` bytes of the symmetric heap, more than none, or says why they cannot be had; prints nothing.
+/// Allocates `bytes` bytes of the symmetric heap, more than none, or says why they cannot be had; prints nothing. If the PEs name
+/// different `content`, or one of them none, the job ends as if their sizes differed.
 ///
 /// # Safety
 /// All PEs call with the same argument, one thread of each.
-pub unsafe fn allocate(call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
-    memory::try_allocate(call, bytes)
+pub unsafe fn allocate(call: &'static str, bytes: usize, content: Option<u64>) -> Result<*mut c_void, Error> {
+    memory::try_allocate(call, bytes, content)
 }
 
 /// Returns when all collectives that this PE has begun and not waited for are over.

@@ -100,13 +100,19 @@ pub(super) fn allocate(call: &'static str, bytes: usize, align: usize, fill: imp
     if bytes == 0 {
         return null_mut();
     }
-    allocate_or_say(life, call, bytes, align, speaks, fill).unwrap_or(null_mut())
+    let find = |heap: &mut SymmetricHeap| heap.place(call, bytes as u64, MIN_ALIGN.max(align as u64));
+    allocate_or_say(Proposal::new(life, call, bytes, speaks, find), fill).unwrap_or(null_mut())
 }
 
-/// Allocates, or says why not: the error has the numbers, and nothing is printed.
-pub(super) fn try_allocate(call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
+/// Allocates, or says why not: the error has the numbers, and nothing is printed. `content` is a word about what the block is for, which
+/// all PEs that name one must have alike.
+pub(super) fn try_allocate(call: &'static str, bytes: usize, content: Option<u64>) -> Result<*mut c_void, Error> {
     let life = open_life(call);
-    allocate_or_say(life, call, bytes, 1, false, |_| {})
+    let find = |heap: &mut SymmetricHeap| {
+        content.into_iter().for_each(|word| heap.note(word));
+        heap.place(call, bytes as u64, MIN_ALIGN)
+    };
+    allocate_or_say(Proposal::new(life, call, bytes, false, find), |_| {})
         .map_err(|failed| failed.error.of_kind(lock(life).out_of_memory(bytes as u64)))
 }
 
@@ -114,15 +120,10 @@ pub(super) fn try_allocate(call: &'static str, bytes: usize) -> Result<*mut c_vo
 const LONG_FILL: usize = 64 << 20;
 
 fn allocate_or_say(
-    life: &LibraryState,
-    call: &'static str,
-    bytes: usize,
-    align: usize,
-    speaks: bool,
+    proposal: Proposal<'_, u64>,
     fill: impl FnOnce(*mut c_void),
 ) -> Result<*mut c_void, FailedAllocation> {
-    let find = |heap: &mut SymmetricHeap| heap.place(call, bytes as u64, MIN_ALIGN.max(align as u64));
-    let proposal = Proposal::new(life, call, bytes, speaks, find);
+    let Proposal { life, call, bytes, .. } = proposal;
     let mut fill = proposal.found.as_ref().ok().copied().zip(Some(fill));
     let mut filled = || {
         if let Some((offset, fill)) = fill.take() {

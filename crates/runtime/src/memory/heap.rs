@@ -139,6 +139,11 @@ impl SymmetricHeap {
         self.blocks.fingerprint()
     }
 
+    /// See [`Heap::note`].
+    pub(crate) fn note(&mut self, word: u64) {
+        self.blocks.note(word);
+    }
+
     /// Finds a place for `bytes` bytes. `call` is for messages.
     pub(crate) fn place(&mut self, call: &str, bytes: u64, align: u64) -> Result<u64, Error> {
         let high_water = self.blocks.high_water();

@@ -13,8 +13,8 @@
 //!    Collectives write only into the caller's own slice, except large reductions and scans, whose members first make
 //!    sure that all name the same memory.
 //! 5. **When it ends.** Boxes borrow from the world. All PEs drop a box before one gets its memory again, and the next
-//!    allocation compares the heap calls of all PEs before it gives memory to one. If PEs have dropped different boxes, it ends
-//!    the job.
+//!    allocation compares the heap calls of all PEs, and the names of the types, before it gives memory to one. If PEs have
+//!    dropped different boxes, or allocate different types, it ends the job.
 //!    Static variables live for ever, and a call on one without a world ends the program with a message; a thread that
 //!    is in one while the world ends finds what it touches where it was.
 //! 6. **Threads.** The world, teams and locks stay on one thread, so one thread at a time is in a collective call.

@@ -105,8 +105,8 @@ impl ThreadPe {
         if all.bytes.iter().any(|bytes| *bytes != all.bytes[0]) {
             self.fail(
                 &Error::new(format!("{call}: the PEs pass different arguments"))
-                    .because("an allocation is one call of all PEs")
-                    .fix("let all PEs make the same collective calls with the same arguments"),
+                    .because("an allocation is one call of all PEs, and so is the drop of a SymmetricBox")
+                    .fix("let all PEs make the same collective calls, with the same arguments and types"),
             );
         }
     }

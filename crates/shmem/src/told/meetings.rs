@@ -324,9 +324,13 @@ pub(crate) mod binding {
     }
 
     #[track_caller]
-    pub(crate) unsafe fn allocate(call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
+    pub(crate) unsafe fn allocate(
+        call: &'static str,
+        bytes: usize,
+        content: Option<u64>,
+    ) -> Result<*mut c_void, Error> {
         // SAFETY: the caller keeps the promises of the runtime's call of this name.
-        let block = of_world(true, || unsafe { calls::allocate(call, bytes) })?;
+        let block = of_world(true, || unsafe { calls::allocate(call, bytes, content) })?;
         detector::race_allocated(block, bytes, site(), detector::number(call));
         Ok(block)
     }

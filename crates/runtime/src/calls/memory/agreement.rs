@@ -52,7 +52,7 @@ pub(super) fn agree(call: &'static str, bytes: usize, succeeded: bool, fingerpri
     if let Some((pe, theirs)) = other {
         errors::fail(
             &Error::new(format!("{call}: PE {pe} made other heap calls than this PE"))
-                .because(differing::sizes(pe, theirs, bytes as u64))
+                .because(differing::sizes(call, pe, theirs, bytes as u64))
                 .fix(differing::remedy(theirs, bytes as u64)),
         );
     }

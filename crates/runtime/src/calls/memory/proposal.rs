@@ -13,9 +13,9 @@ use crate::start::state::LibraryState;
 
 /// A call on which the PEs have not agreed yet.
 pub(super) struct Proposal<'a, T> {
-    life: &'a LibraryState,
-    call: &'static str,
-    bytes: usize,
+    pub(super) life: &'a LibraryState,
+    pub(super) call: &'static str,
+    pub(super) bytes: usize,
     /// Whether it prints its errors, because the call's own answer is only NULL.
     speaks: bool,
     /// The place that this PE's heap has found.

@@ -7,8 +7,14 @@ use oxshmem_runtime as runtime;
 use crate::Error;
 use crate::threads::ThreadPe;
 
-pub(crate) unsafe fn allocate(here: &ThreadPe, call: &'static str, bytes: usize) -> Result<*mut c_void, Error> {
-    let all = here.exchange(runtime::TeamHandle::world(), call, bytes.to_le_bytes().into());
+pub(crate) unsafe fn allocate(
+    here: &ThreadPe,
+    call: &'static str,
+    bytes: usize,
+    content: Option<u64>,
+) -> Result<*mut c_void, Error> {
+    let mine = [bytes as u64, content.unwrap_or_default()].map(u64::to_le_bytes).concat();
+    let all = here.exchange(runtime::TeamHandle::world(), call, mine);
     here.same_everywhere(call, &all);
     let offset = here.first_of(&all, || here.job.store.allocate(bytes).unwrap_or(u64::MAX));
     if offset == u64::MAX {
