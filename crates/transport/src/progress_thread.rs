@@ -74,8 +74,8 @@ pub struct Callers {
     polls: AtomicU64,
     /// When the last poll was that has looked at the clock.
     polled: AtomicU64,
-    /// There has been a gap between polls since the last look.
-    gap: AtomicBool,
+    /// The sum of the gaps between polls since the thread's last look, in cycles.
+    away: AtomicU64,
     /// Callers that sleep until something comes, which they will serve.
     resting: AtomicU64,
 }
@@ -100,8 +100,10 @@ impl Callers {
         let now = time::cycles();
         // Signed: the clock of the processor on which another caller has polled may be ahead of ours.
         let shortest = SHORTEST_GAP.load(Ordering::Relaxed).cast_signed();
-        if now.wrapping_sub(self.polled.load(Ordering::Relaxed)).cast_signed() > shortest {
-            self.gap.store(true, Ordering::Relaxed);
+        let since = now.wrapping_sub(self.polled.load(Ordering::Relaxed)).cast_signed();
+        if since > shortest {
+            let away = self.away.load(Ordering::Relaxed);
+            self.away.store(away.saturating_add(since.cast_unsigned()), Ordering::Relaxed);
         }
         self.polled.store(now, Ordering::Relaxed);
     }
@@ -126,28 +128,29 @@ impl Callers {
         std::mem::replace(seen, polls) != polls || self.resting.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether callers have done something else for a while since the last call of this.
-    pub fn had_gap(&self) -> bool {
-        self.gap.load(Ordering::Relaxed) && self.gap.swap(false, Ordering::Relaxed)
+    /// Whether the gaps since the last call of this, `elapsed` cycles ago, were the greater part of the time. A machine that takes the
+    /// processor away now and then, or a call that copies for long, makes gaps too, but no peer waits for the thread there.
+    fn were_away(&self, elapsed: u64) -> bool {
+        self.away.load(Ordering::Relaxed) > 0 && self.away.swap(0, Ordering::Relaxed) > elapsed / 2
     }
 }
 
 /// The backoff of the thread while callers poll.
 ///
 /// The thread notices at the end of a backoff that callers have left for their own work. So backoffs are short where
-/// callers do that; elsewhere they grow with the time without a gap.
+/// callers do that most of the time; elsewhere they grow.
 #[derive(Default)]
 struct CallerBackoff {
     /// How many in a row.
     count: u32,
-    /// For how long callers have polled without a gap.
+    /// For how long callers have polled without being away.
     steady: Duration,
 }
 
 impl CallerBackoff {
-    /// The next backoff; `had_gap`: the callers have done something else since the last one.
-    fn next(&mut self, had_gap: bool) -> Duration {
-        self.steady = if had_gap { Duration::ZERO } else { self.steady };
+    /// The next backoff; `were_away`: the callers have done something else since the last one, most of the time.
+    fn next(&mut self, were_away: bool) -> Duration {
+        self.steady = if were_away { Duration::ZERO } else { self.steady };
         let longest = (self.steady / BACKOFF_SHARE).clamp(BACKOFF.1, LONGEST_BACKOFF);
         let time = (BACKOFF.0 * (1 << self.count.min(8))).min(longest);
         self.count += u32::from(time < longest);
@@ -221,10 +224,12 @@ fn run(drive: &dyn Drive, closed: &AtomicBool) {
         tracing::debug!(%error, "beside other processes peers are answered later");
     }
     let (mut seen, mut backoff, mut exact) = (0, CallerBackoff::default(), false);
+    let mut looked = time::cycles();
     while !closed.load(Ordering::Acquire) {
         if drive.callers().have_polled_since(&mut seen) {
             drive.aside();
-            thread::park_timeout(backoff.next(drive.callers().had_gap()));
+            let elapsed = time::cycles().wrapping_sub(std::mem::replace(&mut looked, time::cycles()));
+            thread::park_timeout(backoff.next(drive.callers().were_away(elapsed)));
             continue;
         }
         match drive.turn(backoff.end()) {
@@ -335,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn backoff_grows_only_while_callers_poll_without_a_gap() {
+    fn backoff_grows_only_while_callers_are_not_away() {
         let mut backoff = CallerBackoff::default();
         let first: Vec<u128> = (0..5).map(|_| backoff.next(false).as_micros()).collect();
         assert_eq!(first, [50, 100, 200, 400, 400]);
@@ -352,7 +357,7 @@ mod tests {
 
     /// One test, because a process has one shortest gap.
     #[test]
-    fn a_gap_between_polls_is_seen_once_and_longer_where_processors_are_shared() {
+    fn gaps_between_polls_are_seen_once_and_are_longer_where_processors_are_shared() {
         let callers = Callers::default();
         let poll_after = |away: u64| {
             callers.polled.store(time::cycles().wrapping_sub(away), Ordering::Relaxed);
@@ -363,11 +368,14 @@ mod tests {
         for (are_shared, shortest) in [(false, GAP), (true, GAP_OF_SHARED), (false, GAP)] {
             share_processors(are_shared);
             poll_after(shortest + 1);
-            assert!(callers.had_gap() && !callers.had_gap(), "{are_shared}");
+            assert!(callers.were_away(2 * shortest) && !callers.were_away(0), "{are_shared}");
+            poll_after(shortest + 1);
+            // The test itself may lose its processor for a while.
+            assert!(!callers.were_away(u64::MAX), "a gap in a long time is no absence: {are_shared}");
             // The test itself may lose its processor for a while.
             let has_none = |_| {
                 poll_after(shortest / 2);
-                !callers.had_gap()
+                !callers.were_away(0)
             };
             assert!((0..1000).any(has_none), "{are_shared}");
         }
