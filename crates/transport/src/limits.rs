@@ -15,14 +15,15 @@ pub(crate) const LONGEST_BACKOFF: Duration = Duration::from_millis(4);
 /// first 4 ms of barriers took 6.3 us each instead of 6.6.
 pub(crate) const BACKOFF_SHARE: u32 = 8;
 /// [`time::cycles`](oxshmem_os::time::cycles) between two polls that are a gap: the callers computed, and peers may have waited for
-/// the thread. That is 100 to 400 microseconds. Two processors: the clock would cost a tenth of a short put and its quiet. Gaps count if they are
+/// the thread. That is 250 to 1,000 microseconds: as long as a backoff without a reason, because a shorter one would not serve them sooner, and
+/// longer than a call needs to copy or send 1 MiB. Two processors: the clock would cost a tenth of a short put and its quiet. Gaps count if they are
 /// the greater part of the time: with a backoff that a single gap made short again, threads woke ten times as often on a virtual machine whose
 /// processors other machines use, too, and over UCX barriers took 15.4 us instead of 12.5 (medians of six jobs each in turns).
-pub(crate) const GAP: u64 = 400_000;
+pub(crate) const GAP: u64 = 1_000_000;
 /// The same where PEs share processors: 1 to 4 milliseconds, about a slice. There a caller that waits has no processor for longer than
 /// [`GAP`], and has computed nothing. Peers wait no longer than this for callers that compute. Two processors, eight nodes over TCP: maxima of
 /// 1 MiB took 2,000 us instead of 2,350, because threads woke for nothing 12 times in each instead of 48, and barriers 85 instead of 105.
-pub(crate) const GAP_OF_SHARED: u64 = 10 * GAP;
+pub(crate) const GAP_OF_SHARED: u64 = 4 * GAP;
 /// Polls for each reading of the clock. Chosen: in so many polls a caller that waits makes no gap.
 pub(crate) const POLLS_PER_CLOCK: u64 = 4;
 
