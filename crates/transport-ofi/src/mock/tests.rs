@@ -27,7 +27,7 @@ use super::wire;
 use crate::address::PeAddress;
 use crate::list::Selection;
 use crate::provider::{Ofi, open_with};
-use one_sided::{DATA, FLAG, LONG, SOURCE, one_sided, one_sided_by, puts_under_way};
+use one_sided::{DATA, FLAG, LONG, SOURCE, one_sided, one_sided_by, puts_under_way, until};
 
 static MOCK: Libfabric = Libfabric { getinfo, freeinfo, dupinfo, fabric, strerror, version };
 
@@ -268,9 +268,10 @@ fn a_signal_does_not_follow_data_that_a_rail_has_lost() {
         ENDS.lock()[others_second_rail].1.lost.store(true, Ordering::Relaxed);
         // No caller asks the lane for its error meanwhile.
         let settle = || {
-            while lane.lane.outstanding() > 0 {
+            until(|| {
                 lane.fabric.progress();
-            }
+                lane.lane.outstanding() == 0
+            });
         };
         lane.put(DATA, &SOURCE);
         settle();
@@ -309,9 +310,10 @@ fn a_pe_that_leaves_does_not_give_a_broken_card_its_slots_again() {
         lane.quiet();
         lane.fabric.leave();
         ENDS.lock()[ends[0]].1.flushes.store(true, Ordering::Relaxed);
-        while !end(ends[0]).receives.is_empty() {
+        until(|| {
             lane.fabric.progress();
-        }
+            end(ends[0]).receives.is_empty()
+        });
         assert!(lane.fabric.lost().is_none(), "it is no error any more that a peer is not there");
     });
 }
@@ -354,7 +356,7 @@ fn a_put_that_is_waited_for_by_itself_is_acknowledged() {
             for _ in 0..puts {
                 lane.put(DATA, &SOURCE[..n]);
             }
-            while !lane.lane.poll_completion().expect("nothing is wrong") {}
+            until(|| lane.lane.poll_completion().expect("nothing is wrong"));
             assert_eq!(puts_under_way(ends), 0, "a quiet left puts behind");
             end(ends[0]).carried - before
         };
@@ -422,7 +424,7 @@ fn what_is_under_way_is_not_complete_locally_beside_a_message() {
                 lane.put(DATA, &SOURCE[..8]);
                 // SAFETY: the destination outlives the lane's last operation.
                 lane.issue(|lane| unsafe { lane.get_nbi(got.as_mut_ptr(), DATA, LONG) });
-                while !lane.lane.poll_local_completion().expect("nothing is wrong") {}
+                until(|| lane.lane.poll_local_completion().expect("nothing is wrong"));
                 let _alone_in_it = lane.fabric.net.lock();
                 let is_get = |it: &MockPending| matches!(it.operation.what, MockEffect::Get { .. });
                 end(ends[0]).pending.iter().any(is_get)
@@ -450,19 +452,20 @@ fn a_signal_saves_its_put_the_read() {
         pe.connect(Box::new(suite::AllAddresses(addresses.clone()))).expect("it connects");
     }
     let lane = pes[0].lane(LaneOptions { rarely_completed: true, ..LaneOptions::default() }).expect("a lane");
-    let wait = |attempt: &mut dyn FnMut() -> bool| while !attempt() {};
+    let wait = |attempt: &mut dyn FnMut() -> bool| until(attempt);
     let issuer = Issuer::new(&*lane, pes[0].capabilities(), &wait);
     const ROUNDS: usize = 5;
     for _ in 0..ROUNDS {
         // SAFETY: the source is static, and the flag lies in the peer's heap.
         unsafe { issuer.put_signal(DATA, SOURCE.as_ptr(), LONG, FLAG, SignalUpdate::Add(1)) };
-        while !lane.poll_completion().expect("nothing is wrong") {}
+        until(|| lane.poll_completion().expect("nothing is wrong"));
     }
     drop(lane);
     pes.iter().for_each(|pe| pe.leave());
-    while !pes.iter().all(|pe| pe.has_left()) {
+    until(|| {
         pes.iter().for_each(|pe| _ = pe.progress());
-    }
+        pes.iter().all(|pe| pe.has_left())
+    });
     drop(pes);
     assert_eq!(end(0).carried, ROUNDS * LONG, "a read has one byte");
 }

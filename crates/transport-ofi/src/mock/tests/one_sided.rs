@@ -34,9 +34,10 @@ pub(super) fn one_sided_by(selection: &Selection, play: impl FnOnce(&Plain<'_>, 
     let served = std::thread::scope(|scope| {
         let server = scope.spawn(|| {
             let mut served = 0;
-            while !over.load(Ordering::Acquire) {
+            until(|| {
                 served += pes[1].progress();
-            }
+                over.load(Ordering::Acquire)
+            });
             served + pes[1].progress()
         });
         // The other thread ends in any case.
@@ -59,6 +60,14 @@ pub(super) static SOURCE: [u8; LONG] = [7; LONG];
 pub(super) const FLAG: Remote = Remote { pe: 1, region: Region::Heap, offset: LONG as u64 };
 pub(super) const DATA: Remote = Remote { pe: 1, region: Region::Heap, offset: 0 };
 
+/// Looks until something is `done`, and lets others run between two looks: both PEs of a test look, and beside other tests a thread that
+/// does not yield keeps the one that it waits for from a processor for a whole slice.
+pub(super) fn until(mut done: impl FnMut() -> bool) {
+    while !done() {
+        std::thread::yield_now();
+    }
+}
+
 /// Puts that have not taken effect, by these endpoints.
 pub(super) fn puts_under_way(ends: &[usize]) -> usize {
     let is_put = |pending: &&MockPending| matches!(pending.operation.what, MockEffect::Put { .. });
@@ -73,7 +82,7 @@ pub(super) struct Plain<'f> {
 
 impl Plain<'_> {
     pub(super) fn issue(&self, act: impl FnOnce(&Issuer<'_>)) {
-        let wait = |attempt: &mut dyn FnMut() -> bool| while !attempt() {};
+        let wait = |attempt: &mut dyn FnMut() -> bool| until(attempt);
         act(&Issuer::new(self.lane, self.fabric.capabilities(), &wait));
     }
 
@@ -83,8 +92,12 @@ impl Plain<'_> {
     }
 
     pub(super) fn quiet(&self) {
-        while self.lane.outstanding() > 0 {
-            self.lane.progress().expect("nothing is wrong");
-        }
+        until(|| {
+            let is_over = self.lane.outstanding() == 0;
+            if !is_over {
+                self.lane.progress().expect("nothing is wrong");
+            }
+            is_over
+        });
     }
 }
