@@ -98,7 +98,7 @@ impl World {
         let serial = backend::own(|own| own.allocations.fetch_add(1, Relaxed));
         let compared = backend::own(|own| own.one_program.load(Relaxed));
         let content = compared.then(type_words::of::<T>);
-        // SAFETY: the library is initialised, and this thread has the world.
+        // SAFETY: the library is initialised, and this thread has the world, so it is the only one of the PE in a collective call.
         let start = unsafe { binding::allocate("World::allocate", bytes, content) }?.cast::<T>();
         let start = NonNull::new(start).expect("no block begins at address 0");
         for i in 0..len {

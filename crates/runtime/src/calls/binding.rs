@@ -38,7 +38,7 @@ pub unsafe fn finalize() {
 /// different `content`, or one of them none, the job ends as if their sizes differed.
 ///
 /// # Safety
-/// All PEs call with the same argument, one thread of each.
+/// All PEs call, one thread of each. Arguments that differ end the job before a PE gets the block.
 pub unsafe fn allocate(call: &'static str, bytes: usize, content: Option<u64>) -> Result<*mut c_void, Error> {
     memory::try_allocate(call, bytes, content)
 }
